@@ -1,0 +1,135 @@
+package sim_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/host"
+)
+
+// BenchmarkTaskSwitch is one task handing a token to another: an op is one switch, with its
+// channel operations, its choice, and its place in the trace hash.
+func BenchmarkTaskSwitch(b *testing.B) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	h := w.Host()
+	ping, pong := host.NewChan[int](h, "ping", 0), host.NewChan[int](h, "pong", 0)
+	w.Go("a", func() {
+		for i := range b.N / 2 {
+			ping.Send(i)
+			pong.Recv()
+		}
+		ping.Close()
+	})
+	w.Go("b", func() {
+		for v, ok := ping.Recv(); ok; v, ok = ping.Recv() {
+			pong.Send(v)
+		}
+	})
+	b.ReportAllocs()
+	b.ResetTimer()
+	require.NoError(b, w.Run())
+}
+
+// BenchmarkSleep is a task that sleeps: an op is one timer and one switch there and back.
+func BenchmarkSleep(b *testing.B) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	w.Go("sleeper", func() {
+		c := w.Host().Clock()
+		for range b.N {
+			c.Sleep(time.Millisecond)
+		}
+	})
+	b.ReportAllocs()
+	b.ResetTimer()
+	require.NoError(b, w.Run())
+}
+
+// BenchmarkTimers is 1,000 tasks asleep at a time: an op is one timer and one switch.
+func BenchmarkTimers(b *testing.B) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	left := b.N
+	for i := range 1000 {
+		w.Go("sleeper", func() {
+			c := w.Host().Clock()
+			for left > 0 {
+				left--
+				c.Sleep(time.Duration(1+i%97) * time.Millisecond)
+			}
+		})
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	require.NoError(b, w.Run())
+}
+
+// BenchmarkMessage is a datagram to an echo server and back: an op is one delivered message.
+func BenchmarkMessage(b *testing.B) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	ctx := context.Background()
+	w.NewNode("server", func(h host.Host) {
+		s, _ := h.Net().OpenSocket("echo")
+		for {
+			from, msg, err := s.RecvFrom(ctx)
+			if err != nil {
+				return
+			}
+			_ = s.SendTo(from, msg)
+		}
+	})
+	w.Go("client", func() {
+		s, _ := w.Host().Net().OpenSocket("client")
+		msg := make([]byte, 32)
+		for range b.N / 2 {
+			_ = s.SendTo("server:echo", msg)
+			_, _, _ = s.RecvFrom(ctx)
+		}
+	})
+	b.ReportAllocs()
+	b.ResetTimer()
+	require.NoError(b, w.Run())
+}
+
+// BenchmarkStream is a message on a connection to an echo server and back: an op is one delivered
+// message.
+func BenchmarkStream(b *testing.B) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	ctx := context.Background()
+	w.NewNode("server", echo)
+	w.Go("client", func() {
+		w.Sleep(time.Second)
+		c, err := w.Host().Net().Dial(ctx, "server:echo")
+		if err != nil {
+			panic(err)
+		}
+		msg := make([]byte, 32)
+		for range b.N / 2 {
+			_ = c.Send(ctx, msg)
+			_, _ = c.Recv(ctx)
+		}
+	})
+	b.ReportAllocs()
+	b.ResetTimer()
+	require.NoError(b, w.Run())
+}
+
+// BenchmarkWorld is making, starting and ending a world of five nodes.
+func BenchmarkWorld(b *testing.B) {
+	b.ReportAllocs()
+	for i := range b.N {
+		w := sim.New(sim.Config{Seed: uint64(i)})
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			w.NewNode(name, echo)
+		}
+		require.NoError(b, w.RunFor(time.Millisecond))
+		w.Close()
+	}
+}

@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"context"
+	"time"
+)
+
+// nodeClock is a process's clock.Clock. Now, Since, Until, Sleep and the contexts are the
+// kernel's own; timers and tickers are those of canary.go.
+type nodeClock struct {
+	p      *process
+	canary *canary // nil until the first timer or ticker
+	dirty  bool
+}
+
+func newNodeClock(p *process) *nodeClock { return &nodeClock{p: p} }
+
+func (c *nodeClock) Now() time.Time {
+	w := c.p.w
+	return time.Unix(0, w.epoch+c.p.node.time.local(w.now)).UTC()
+}
+
+func (c *nodeClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+func (c *nodeClock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
+
+func (c *nodeClock) Sleep(d time.Duration) {
+	w := c.p.w
+	w.checkAlive()
+	if w.cur == nil {
+		panic("sim: code outside tasks can't sleep: start a task with Go")
+	}
+	// Like a real one, a sleep of no time lets others go first.
+	w.sleep(w.cur, c.p.node.time.span(max(d, 0)))
+}
+
+// sleep makes the running task go on after a span of true time.
+func (w *World) sleep(t *task, span int64) {
+	_, s := w.schedule(w.now+span, &t.actor, t.proc)
+	s.task = t
+	t.yield()
+}
+
+func (c *nodeClock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return c.WithDeadline(parent, c.Now().Add(d))
+}
+
+func (c *nodeClock) WithDeadline(parent context.Context, at time.Time) (context.Context, context.CancelFunc) {
+	w := c.p.w
+	ctx := newContext(w, parent)
+	cancel := func() { ctx.cancel(context.Canceled) }
+	if cur, ok := parent.Deadline(); ok && cur.Before(at) {
+		return ctx, cancel
+	}
+	ctx.deadline, ctx.hasDeadline = at, true
+	left := c.Until(at)
+	switch {
+	case ctx.err != nil:
+	case left <= 0:
+		ctx.cancel(context.DeadlineExceeded)
+	default:
+		ctx.timer = w.handleAt(w.now+c.p.node.time.span(left), &c.p.timers, c.p, ctx, 0)
+	}
+	return ctx, cancel
+}

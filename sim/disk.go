@@ -1,0 +1,397 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/simrun-dev/simrun/system/host"
+)
+
+// DiskConfig is how long operations take.
+type DiskConfig struct {
+	Read, Write, Sync Dist
+}
+
+// DefaultDisk is a solid-state disk of a busy machine.
+func DefaultDisk() DiskConfig {
+	return DiskConfig{
+		Read:  Between(50*time.Microsecond, 200*time.Microsecond),
+		Write: Between(20*time.Microsecond, 100*time.Microsecond),
+		Sync:  Exp(300*time.Microsecond, 700*time.Microsecond),
+	}
+}
+
+// disk is a machine's file system: what its processes see, and what of that a crash would leave.
+//
+// The model is that of host.Disk. A file's contents and a directory's entries each have a present
+// state and a durable one; an operation changes the present state and is remembered until a sync
+// carries it over to the durable one. At a crash each remembered write is kept, lost or torn at a
+// sector, on its own; of the remembered changes of a directory a prefix is kept, since file
+// systems journal those in order.
+type disk struct {
+	timing  *Stream // what an operation's duration is
+	outcome *Stream // what a crash leaves
+	dir     map[string]*inode
+	stable  map[string]*inode
+	dirOps  []dirOp
+}
+
+type inode struct {
+	data    []byte
+	stable  []byte
+	pending []write
+}
+
+type write struct {
+	off      int64
+	data     []byte
+	truncate bool // off is the new length
+}
+
+// dirOp is a change of entries: the name now stands for the inode, or for none.
+type dirOp struct {
+	names  [2]string
+	inodes [2]*inode
+	n      int // 2 for a rename, which is atomic
+}
+
+const sector = 512
+
+func newDisk(n *Node) *disk {
+	return &disk{
+		timing:  n.w.NewStream("disk", n.name, "time"),
+		outcome: n.w.NewStream("disk", n.name, "crash"),
+		dir:     map[string]*inode{},
+		stable:  map[string]*inode{},
+	}
+}
+
+func (f *inode) apply(to *[]byte, o write) {
+	if o.truncate {
+		*to = resize(*to, o.off)
+		return
+	}
+	if end := o.off + int64(len(o.data)); end > int64(len(*to)) {
+		*to = resize(*to, end)
+	}
+	copy((*to)[o.off:], o.data)
+}
+
+func resize(p []byte, size int64) []byte {
+	if size <= int64(len(p)) {
+		clear(p[size:])
+		return p[:size]
+	}
+	return append(p, make([]byte, size-int64(len(p)))...)
+}
+
+func (f *inode) do(o write) {
+	f.apply(&f.data, o)
+	f.pending = append(f.pending, o)
+}
+
+func (f *inode) sync() {
+	for _, o := range f.pending {
+		f.apply(&f.stable, o)
+	}
+	f.pending = f.pending[:0]
+}
+
+func (d *disk) change(o dirOp) {
+	for i := range o.n {
+		setEntry(d.dir, o.names[i], o.inodes[i])
+	}
+	d.dirOps = append(d.dirOps, o)
+}
+
+func setEntry(m map[string]*inode, name string, f *inode) {
+	if f == nil {
+		delete(m, name)
+	} else {
+		m[name] = f
+	}
+}
+
+func (d *disk) syncDir(dir string) {
+	rest := d.dirOps[:0]
+	for _, o := range d.dirOps {
+		mine := false
+		for i := range o.n {
+			mine = mine || parent(o.names[i]) == dir
+		}
+		if !mine {
+			rest = append(rest, o)
+			continue
+		}
+		for i := range o.n {
+			setEntry(d.stable, o.names[i], o.inodes[i])
+		}
+	}
+	d.dirOps = rest
+}
+
+// crash leaves what was synced, and of the rest what the seed says.
+func (d *disk) crash() {
+	keep := int(d.outcome.N(uint64(len(d.dirOps)) + 1))
+	for _, o := range d.dirOps[:keep] {
+		for i := range o.n {
+			setEntry(d.stable, o.names[i], o.inodes[i])
+		}
+	}
+	d.dirOps = nil
+	names := make([]string, 0, len(d.stable))
+	for name := range d.stable {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	d.dir = make(map[string]*inode, len(names))
+	for _, name := range names {
+		f := d.stable[name]
+		d.dir[name] = f
+		for _, o := range f.pending {
+			d.crashWrite(f, o)
+		}
+		f.pending = nil
+		f.data = slices.Clone(f.stable)
+	}
+}
+
+// crashWrite decides what became of a write that was not synced.
+func (d *disk) crashWrite(f *inode, o write) {
+	switch d.outcome.N(4) {
+	case 0: // lost
+	case 1: // torn: some of its sectors were written
+		if o.truncate {
+			return
+		}
+		for off := int64(0); off < int64(len(o.data)); off += sector {
+			if d.outcome.N(2) == 0 {
+				end := min(off+sector, int64(len(o.data)))
+				f.apply(&f.stable, write{off: o.off + off, data: o.data[off:end]})
+			}
+		}
+	default:
+		f.apply(&f.stable, o)
+	}
+}
+
+func parent(name string) string {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		return name[:i]
+	}
+	return ""
+}
+
+// processDisk is a node's disk as one of its processes sees it.
+type processDisk process
+
+const (
+	diskOpen = iota + 1
+	diskRename
+	diskRemove
+	diskList
+	diskSyncDir
+	diskRead
+	diskWrite
+	diskTruncate
+	diskSync
+)
+
+// take makes an operation take its time and puts it into the trace.
+func (d *processDisk) take(op int, how Dist, size int, content uint64) {
+	p := (*process)(d)
+	p.w.checkAlive()
+	t := p.w.cur
+	if t == nil {
+		panic("sim: code outside tasks can't use a disk: start a task with Go")
+	}
+	p.w.emit(EventDisk, p.node.number, uint64(op)<<48|uint64(size), content)
+	p.w.sleep(t, int64(how.Sample(p.node.disk.timing.Uint64())))
+}
+
+func (d *processDisk) disk() *disk { return d.node.disk }
+
+func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
+
+func checkName(op, name string) error {
+	if name == "" || name != path.Clean(name) || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "../") || name == ".." {
+		return pathError(op, name, fs.ErrInvalid)
+	}
+	return nil
+}
+
+func (d *processDisk) Open(name string, flag host.OpenFlag) (host.File, error) {
+	if err := checkName("open", name); err != nil {
+		return nil, err
+	}
+	d.take(diskOpen, d.w.cfg.Disk.Read, int(flag), xxh3.HashString(name))
+	f := d.disk().dir[name]
+	switch {
+	case f == nil && flag == host.ReadWrite:
+		return nil, pathError("open", name, fs.ErrNotExist)
+	case f != nil && flag == host.CreateNew:
+		return nil, pathError("open", name, fs.ErrExist)
+	case f == nil:
+		f = &inode{}
+		d.disk().change(dirOp{names: [2]string{name}, inodes: [2]*inode{f}, n: 1})
+	case flag == host.CreateTruncate && len(f.data) > 0:
+		f.do(write{truncate: true})
+	}
+	return &file{d: d, name: name, inode: f}, nil
+}
+
+func (d *processDisk) Rename(oldName, newName string) error {
+	if err := checkName("rename", oldName); err != nil {
+		return err
+	}
+	if err := checkName("rename", newName); err != nil {
+		return err
+	}
+	d.take(diskRename, d.w.cfg.Disk.Write, 0, xxh3.HashString(oldName)^xxh3.HashString(newName)*golden)
+	f := d.disk().dir[oldName]
+	if f == nil {
+		return pathError("rename", oldName, fs.ErrNotExist)
+	}
+	if oldName != newName {
+		d.disk().change(dirOp{names: [2]string{oldName, newName}, inodes: [2]*inode{nil, f}, n: 2})
+	}
+	return nil
+}
+
+func (d *processDisk) Remove(name string) error {
+	d.take(diskRemove, d.w.cfg.Disk.Write, 0, xxh3.HashString(name))
+	if d.disk().dir[name] == nil {
+		return pathError("remove", name, fs.ErrNotExist)
+	}
+	d.disk().change(dirOp{names: [2]string{name}, n: 1})
+	return nil
+}
+
+func (d *processDisk) List(dir string) ([]string, error) {
+	d.take(diskList, d.w.cfg.Disk.Read, 0, xxh3.HashString(dir))
+	var names []string
+	for name := range d.disk().dir {
+		if parent(name) == dir {
+			names = append(names, path.Base(name))
+		}
+	}
+	sort.Strings(names)
+	return names, nil
+}
+
+func (d *processDisk) SyncDir(dir string) error {
+	d.take(diskSyncDir, d.w.cfg.Disk.Sync, 0, xxh3.HashString(dir))
+	d.disk().syncDir(dir)
+	return nil
+}
+
+type file struct {
+	d      *processDisk
+	name   string
+	inode  *inode
+	closed bool
+}
+
+func (f *file) check(op string) error {
+	if f.closed {
+		return pathError(op, f.name, fs.ErrClosed)
+	}
+	return nil
+}
+
+func (f *file) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.check("read"); err != nil {
+		return 0, err
+	}
+	if off < 0 {
+		return 0, pathError("read", f.name, fs.ErrInvalid)
+	}
+	f.d.take(diskRead, f.d.w.cfg.Disk.Read, len(p), uint64(off))
+	if off >= int64(len(f.inode.data)) {
+		return 0, io.EOF
+	}
+	n := copy(p, f.inode.data[off:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (f *file) WriteAt(p []byte, off int64) (int, error) {
+	if err := f.check("write"); err != nil {
+		return 0, err
+	}
+	if off < 0 {
+		return 0, pathError("write", f.name, fs.ErrInvalid)
+	}
+	f.d.w.checkAlive()
+	if len(p) > 0 {
+		// Before the time it takes, so that a crash meanwhile may leave part of it.
+		f.inode.do(write{off: off, data: slices.Clone(p)})
+	}
+	f.d.take(diskWrite, f.d.w.cfg.Disk.Write, len(p), xxh3.Hash(p))
+	return len(p), nil
+}
+
+func (f *file) Size() (int64, error) {
+	if err := f.check("stat"); err != nil {
+		return 0, err
+	}
+	return int64(len(f.inode.data)), nil
+}
+
+func (f *file) Truncate(size int64) error {
+	if err := f.check("truncate"); err != nil {
+		return err
+	}
+	if size < 0 {
+		return pathError("truncate", f.name, fs.ErrInvalid)
+	}
+	f.d.take(diskTruncate, f.d.w.cfg.Disk.Write, 0, uint64(size))
+	f.inode.do(write{off: size, truncate: true})
+	return nil
+}
+
+func (f *file) Sync() error {
+	if err := f.check("sync"); err != nil {
+		return err
+	}
+	f.d.take(diskSync, f.d.w.cfg.Disk.Sync, 0, 0)
+	f.inode.sync()
+	return nil
+}
+
+func (f *file) Close() error {
+	if err := f.check("close"); err != nil {
+		return err
+	}
+	f.closed = true
+	return nil
+}
+
+// DiskFile returns the present contents of a file on the node's disk, or nil: for checks.
+func (n *Node) DiskFile(name string) []byte {
+	if f := n.disk.dir[name]; f != nil {
+		return slices.Clone(f.data)
+	}
+	return nil
+}
+
+// Wipe empties the disk of a node that is down, as a replaced machine's is.
+func (n *Node) Wipe() {
+	if n.Up() {
+		panic(fmt.Sprintf("sim: node %q is up: only a node that is down can be wiped", n.name))
+	}
+	n.w.emit(EventDisk, n.number, 0, 0)
+	d := newDisk(n)
+	d.timing, d.outcome = n.disk.timing, n.disk.outcome
+	n.disk = d
+}

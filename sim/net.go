@@ -1,0 +1,369 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/simrun-dev/simrun/system/host"
+	"github.com/zeebo/xxh3"
+)
+
+// NetConfig is the network as it is without faults.
+type NetConfig struct {
+	// Latency is the time a message takes from one machine to another.
+	Latency Dist
+	// Loopback is the time a message takes within a machine.
+	Loopback Dist
+	// Loss, in parts per million, is how many messages are lost. Connections send lost
+	// messages again.
+	Loss int
+	// Retransmit is when a connection first sends a lost message again; it doubles each time, up
+	// to ten times as long.
+	Retransmit time.Duration
+	// Timeout is how long a connection tries to get a message across before its sender is told
+	// that it timed out.
+	Timeout time.Duration
+}
+
+// DefaultNet is a data centre's network.
+func DefaultNet() NetConfig {
+	return NetConfig{
+		Latency:    Exp(200*time.Microsecond, 400*time.Microsecond),
+		Loopback:   Between(5*time.Microsecond, 20*time.Microsecond),
+		Retransmit: 200 * time.Millisecond,
+		Timeout:    15 * time.Second,
+	}
+}
+
+// network is all links.
+type network struct {
+	w        *World
+	byNumber []*link
+	rules    []*Rule
+}
+
+func newNetwork(w *World) *network { return &network{w: w} }
+
+// Rule is something that is wrong between machines while it is in force. Where several are, their
+// effects add up.
+type Rule struct {
+	// From and To name the machines at whose sending and receiving ends it acts; empty is all.
+	From, To []string
+	// Both makes it act in the opposite direction too.
+	Both bool
+
+	// Drop loses everything: a partition.
+	Drop bool
+	// Hold keeps everything until the rule ends, and then delivers it: a clog.
+	Hold bool
+	// Loss and Duplicate are probabilities in parts per million.
+	Loss, Duplicate int
+	// Delay is added to each message's latency; a random one reorders datagrams.
+	Delay Dist
+}
+
+func (r *Rule) acts(from, to string) bool {
+	in := func(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
+	return in(r.From, from) && in(r.To, to) || r.Both && in(r.From, to) && in(r.To, from)
+}
+
+// AddRule puts a rule in force until remove is called.
+func (w *World) AddRule(r Rule) (remove func()) {
+	rule := &r
+	w.net.rules = append(w.net.rules, rule)
+	w.net.changed()
+	return func() {
+		if i := slices.Index(w.net.rules, rule); i >= 0 {
+			w.net.rules = slices.Delete(w.net.rules, i, i+1)
+			w.net.changed()
+		}
+	}
+}
+
+// ResetConns cuts all connections between the two machines: each end that is alive learns it.
+func (w *World) ResetConns(a, b string) {
+	n := w.byName[a]
+	if n == nil || !n.Up() {
+		return
+	}
+	for _, c := range slices.Clone(n.proc.conns) {
+		if c.remoteNode.name == b {
+			c.abort(host.ErrReset)
+			if peer := c.peer; peer != nil && !peer.p.dead {
+				peer.abort(host.ErrReset)
+			}
+		}
+	}
+}
+
+// link is one direction between two machines.
+type link struct {
+	actor
+	w        *World
+	number   uint64
+	from, to *Node
+	messages uint64 // so far; a message's number addresses its decisions
+
+	// The effect of the rules in force.
+	drop, hold      bool
+	loss, duplicate int
+	delays          []Dist
+	held            []*packet
+	stalled         []*flow
+}
+
+func (n *network) link(from, to *Node) *link {
+	if len(from.links) <= int(to.number) {
+		from.links = append(from.links, make([]*link, int(to.number)+1-len(from.links))...)
+	}
+	l := from.links[to.number]
+	if l == nil {
+		l = &link{w: n.w, from: from, to: to, number: uint64(len(n.byNumber))}
+		l.key = n.w.streamKey("link", from.name, to.name)
+		n.byNumber = append(n.byNumber, l)
+		from.links[to.number] = l
+		l.refresh(n)
+	}
+	return l
+}
+
+func (n *network) changed() {
+	for _, l := range n.byNumber {
+		l.refresh(n)
+	}
+}
+
+// refresh works out what the rules in force do to the link.
+func (l *link) refresh(n *network) {
+	held := l.hold
+	l.drop, l.hold, l.loss, l.duplicate, l.delays = false, false, n.w.cfg.Net.Loss, 0, l.delays[:0]
+	if l.from != l.to {
+		for _, r := range n.rules {
+			if !r.acts(l.from.name, l.to.name) {
+				continue
+			}
+			l.drop = l.drop || r.Drop
+			l.hold = l.hold || r.Hold
+			l.loss += r.Loss
+			l.duplicate += r.Duplicate
+			if r.Delay != (Dist{}) {
+				l.delays = append(l.delays, r.Delay)
+			}
+		}
+	}
+	if held && !l.hold {
+		packets, flows := l.held, l.stalled
+		l.held, l.stalled = nil, nil
+		for _, p := range packets {
+			l.post(p)
+		}
+		for _, f := range flows {
+			f.stalled = false
+			f.schedule(n.w.now + int64(l.latency(l.next())))
+		}
+	}
+}
+
+// The decisions about one message, by what is decided. A message has 8 ordinals.
+const (
+	decideLoss = iota + 1
+	decideDuplicate
+	decideLatency
+	decideDelay
+	decideSecondLatency
+	decisionsPerMessage = 8
+)
+
+// next numbers a message.
+func (l *link) next() uint64 {
+	l.messages++
+	return l.messages
+}
+
+func (l *link) decide(message uint64, what uint64) uint64 {
+	return l.w.choice(l.key, message*decisionsPerMessage+what)
+}
+
+// lost tells whether a message, or one more try to get it across, is lost.
+func (l *link) lost(message uint64) bool {
+	return l.drop || l.loss > 0 && scale(l.decide(message, decideLoss), million) < uint64(l.loss)
+}
+
+func (l *link) latency(message uint64) time.Duration {
+	d := l.w.cfg.Net.Latency
+	if l.from == l.to {
+		d = l.w.cfg.Net.Loopback
+	}
+	t := d.Sample(l.decide(message, decideLatency))
+	for i, extra := range l.delays {
+		t += extra.Sample(derive(l.decide(message, decideDelay), uint64(i)))
+	}
+	return t
+}
+
+// processDied ends what a process had open.
+func (n *network) processDied(p *process, silent bool) {
+	for _, c := range p.conns {
+		c.ownerDied(silent)
+	}
+	p.conns, p.listeners, p.sockets = nil, nil, nil
+}
+
+// nodeNet is host.Net of a process.
+type nodeNet process
+
+func (n *nodeNet) Listen(port string) (host.Listener, error) {
+	p := (*process)(n)
+	p.w.checkAlive()
+	if p.listeners[port] != nil {
+		return nil, fmt.Errorf("listen on %s: %w", host.JoinAddr(p.node.name, port), host.ErrInUse)
+	}
+	l := &listener{p: p, port: port}
+	l.backlog = host.NewRuntimeChan[*connEnd](p.Runtime(), "connections to "+port, host.Unbounded)
+	if p.listeners == nil {
+		p.listeners = map[string]*listener{}
+	}
+	p.listeners[port] = l
+	return l, nil
+}
+
+type listener struct {
+	p       *process
+	port    string
+	backlog *host.Chan[*connEnd]
+}
+
+func (l *listener) Accept(ctx context.Context) (host.Conn, error) {
+	c, ok, err := l.backlog.RecvContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("accept on %s: %w", l.port, host.ErrClosed)
+	}
+	return c, nil
+}
+
+func (l *listener) Close() error {
+	l.p.w.checkAlive()
+	if l.p.listeners[l.port] != l {
+		return host.ErrClosed
+	}
+	delete(l.p.listeners, l.port)
+	l.backlog.Close()
+	return nil
+}
+
+// OpenSocket implements host.Net.
+func (n *nodeNet) OpenSocket(port string) (host.Socket, error) {
+	p := (*process)(n)
+	p.w.checkAlive()
+	if p.sockets[port] != nil {
+		return nil, fmt.Errorf("open socket %s: %w", host.JoinAddr(p.node.name, port), host.ErrInUse)
+	}
+	s := &socket{p: p, port: port}
+	s.inbox = host.NewRuntimeChan[datagram](p.Runtime(), "datagrams to "+port, socketBuffer)
+	if p.sockets == nil {
+		p.sockets = map[string]*socket{}
+	}
+	p.sockets[port] = s
+	return s, nil
+}
+
+// socketBuffer is how many datagrams a socket keeps; more are dropped, as operating systems do.
+const socketBuffer = 1024
+
+type socket struct {
+	p     *process
+	port  string
+	inbox *host.Chan[datagram]
+}
+
+type datagram struct {
+	from string
+	msg  []byte
+}
+
+// packet is a datagram on its way.
+type packet struct {
+	l          *link
+	from, port string
+	msg        []byte
+	sum        uint64
+	number     uint64
+}
+
+func (s *socket) SendTo(addr string, msg []byte) error {
+	w := s.p.w
+	w.checkAlive()
+	if s.p.sockets[s.port] != s {
+		return fmt.Errorf("send to %s: %w", addr, host.ErrClosed)
+	}
+	name, port := host.SplitAddr(addr)
+	to := w.byName[name]
+	if to == nil {
+		return fmt.Errorf("send to %s: %w", addr, host.ErrNoHost)
+	}
+	l := w.net.link(s.p.node, to)
+	p := &packet{l: l, from: host.JoinAddr(s.p.node.name, s.port), port: port, msg: slices.Clone(msg), number: l.next()}
+	p.sum = xxh3.Hash(msg)
+	w.emit(EventSend, s.p.node.number, l.number, p.sum)
+	switch {
+	case l.lost(p.number):
+		w.emit(EventDrop, to.number, l.number, p.sum)
+	case l.hold:
+		l.held = append(l.held, p)
+	default:
+		l.post(p)
+		if l.duplicate > 0 && scale(l.decide(p.number, decideDuplicate), million) < uint64(l.duplicate) {
+			again := *p
+			w.handleAt(w.now+int64(l.w.cfg.Net.Latency.Sample(l.decide(p.number, decideSecondLatency))), &l.actor, w.self.proc, &again, 0)
+		}
+	}
+	return nil
+}
+
+// post makes a packet arrive after the link's latency.
+func (l *link) post(p *packet) {
+	l.w.handleAt(l.w.now+int64(l.latency(p.number)), &l.actor, l.w.self.proc, p, 0)
+}
+
+// handle is the packet's arrival.
+func (p *packet) handle(uint64) {
+	l := p.l
+	to := l.to
+	if l.hold {
+		l.held = append(l.held, p)
+		return
+	}
+	if !l.drop && to.Up() {
+		if s := to.proc.sockets[p.port]; s != nil && s.inbox.Offer(datagram{p.from, slices.Clone(p.msg)}) {
+			l.w.emit(EventDeliver, to.number, l.number, p.sum)
+			return
+		}
+	}
+	l.w.emit(EventDrop, to.number, l.number, p.sum)
+}
+
+func (s *socket) RecvFrom(ctx context.Context) (string, []byte, error) {
+	d, ok, err := s.inbox.RecvContext(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	if !ok {
+		return "", nil, fmt.Errorf("receive on %s: %w", s.port, host.ErrClosed)
+	}
+	return d.from, d.msg, nil
+}
+
+func (s *socket) Close() error {
+	s.p.w.checkAlive()
+	if s.p.sockets[s.port] != s {
+		return host.ErrClosed
+	}
+	delete(s.p.sockets, s.port)
+	s.inbox.Close()
+	return nil
+}

@@ -1,0 +1,237 @@
+package sim
+
+import (
+	"fmt"
+	"iter"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/simrun-dev/simrun/system/host"
+)
+
+// task is blocking-style code run as a coroutine.
+type task struct {
+	actor
+	w    *World
+	proc *process
+	id   uint32
+	name string
+	fn   func()
+	co   *coroutine
+
+	parked   bool
+	token    bool // Unpark came before Park
+	why      host.Wait
+	since    int64
+	children uint64
+
+	prev, next *task // in the process's list, in order of start
+}
+
+// coroutine runs tasks, one after another. Switching to one by iter.Pull takes a quarter of the
+// time of a hand-off between goroutines.
+type coroutine struct {
+	resume func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+	task   *task
+	done   bool // the task has ended
+	killed bool
+}
+
+// unwound is what a killed coroutine's outermost deferred call panics with. It turns the
+// Goexit, which unwinds the task and can't be recovered, into a panic, which the killer can:
+// otherwise iter.Pull would make the killer exit as well.
+type unwound struct{}
+
+func (w *World) newCoroutine() *coroutine {
+	c := &coroutine{}
+	c.resume, c.stop = iter.Pull(func(yield func(struct{}) bool) {
+		c.yield = yield
+		defer func() {
+			if c.killed {
+				panic(unwound{})
+			}
+		}()
+		for {
+			w.runTask(c)
+			c.task, c.done = nil, true
+			if !yield(struct{}{}) {
+				return
+			}
+		}
+	})
+	return c
+}
+
+func (w *World) runTask(c *coroutine) {
+	t := c.task
+	finished := false
+	defer func() {
+		if finished || c.killed {
+			return
+		}
+		if r := recover(); r != nil {
+			w.taskPanicked(t, r, debug.Stack())
+		}
+		// Without a panic it is runtime.Goexit, called by testing's FailNow: let it reach Run.
+	}()
+	t.fn()
+	finished = true
+}
+
+// spawn makes a task of the process, to run now.
+func (w *World) spawn(p *process, name string, fn func()) *task {
+	t := &task{w: w, proc: p, name: name, fn: fn, id: uint32(len(w.taskNames))}
+	parent := uint64(0)
+	if w.cur != nil {
+		t.key = derive(deriveName(w.cur.key, name), w.cur.children)
+		w.cur.children++
+		parent = uint64(w.cur.id)
+	} else {
+		t.key = derive(deriveName(p.key, name), p.started)
+		p.started++
+	}
+	w.taskNames = append(w.taskNames, taskName{name, p.node.name})
+	p.link(t)
+	w.liveTasks++
+	w.emit(EventSpawn, t.id, parent, 0)
+	w.wake(t)
+	return t
+}
+
+// wake makes the task run, after what is ranked before it.
+func (w *World) wake(t *task) {
+	_, s := w.schedule(w.now, &t.actor, t.proc)
+	s.task = t
+}
+
+// run switches to the task until it parks or ends.
+func (w *World) run(t *task) {
+	w.emit(EventRun, t.id, 0, 0)
+	if t.co == nil {
+		if n := len(w.idle); n > 0 {
+			t.co, w.idle = w.idle[n-1], w.idle[:n-1]
+		} else {
+			t.co = w.newCoroutine()
+		}
+		t.co.task, t.co.done = t, false
+	}
+	w.cur = t
+	t.co.resume()
+	w.cur = nil
+	t.proc.clock.touch()
+	if t.proc.dead && !t.co.done {
+		w.kill(t) // it crashed its own node
+		return
+	}
+	if t.co.done {
+		w.idle = append(w.idle, t.co)
+		t.co = nil
+		w.ended(t)
+		w.emit(EventExit, t.id, 0, 0)
+	}
+}
+
+func (w *World) ended(t *task) {
+	t.proc.unlink(t)
+	w.liveTasks--
+}
+
+// Park implements host.Parker: a task waits as itself.
+func (t *task) Park(why host.Wait) {
+	w := t.w
+	if w.cur != t {
+		panic(fmt.Sprintf("sim: task %q parked by code outside it", t.name))
+	}
+	w.checkAlive()
+	if t.token {
+		t.token = false
+		return
+	}
+	t.parked, t.why, t.since = true, why, w.now
+	t.yield()
+}
+
+// yield gives the kernel control until it resumes the task. It does not return when the task is
+// killed instead.
+func (t *task) yield() {
+	if !t.co.yield(struct{}{}) {
+		runtime.Goexit()
+	}
+}
+
+// Unpark implements host.Parker.
+func (t *task) Unpark() {
+	if t.proc.dead {
+		return
+	}
+	if !t.parked {
+		t.token = true
+		return
+	}
+	t.parked = false
+	t.w.wake(t)
+}
+
+// kill unwinds the task. Its process is dead already, so that its deferred calls do nothing.
+func (w *World) kill(t *task) {
+	w.ended(t)
+	w.emit(EventKill, t.id, 0, 0)
+	c := t.co
+	if c == nil {
+		return // it never ran
+	}
+	c.killed = true
+	outer := w.cur
+	w.cur = t
+	defer func() {
+		w.cur = outer
+		if r := recover(); r != nil {
+			if _, ok := r.(unwound); !ok {
+				panic(r)
+			}
+		}
+	}()
+	c.stop()
+}
+
+// checkAlive ends the running task if its process has died: a deferred call of a task being
+// unwound asks something of the world, or a task has crashed its own node and runs on.
+func (w *World) checkAlive() {
+	t := w.cur
+	if t == nil || !t.proc.dead {
+		return
+	}
+	if !t.co.killed {
+		t.co.yield(struct{}{}) // for run to kill it
+	}
+	runtime.Goexit()
+}
+
+func (w *World) taskPanicked(t *task, r any, stack []byte) {
+	msg := fmt.Sprintf("task %s/%s panicked: %v (at %s)", t.proc.node.name, t.name, r, panicSite())
+	w.report(Failure{Oracle: "panic", Message: msg, Stack: string(stack)})
+}
+
+// panicSite is the innermost frame of the program below the panic, as function and line, without
+// the folders of the machine it was built on.
+func panicSite() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	seen := false
+	for {
+		f, more := frames.Next()
+		switch {
+		case strings.HasPrefix(f.Function, "runtime."):
+			seen = seen || strings.HasSuffix(f.Function, "panic") || strings.HasSuffix(f.Function, "panicmem")
+		case seen:
+			return fmt.Sprintf("%s %s:%d", f.Function, filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return "unknown place"
+		}
+	}
+}

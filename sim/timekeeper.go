@@ -1,0 +1,70 @@
+package sim
+
+import (
+	"math/bits"
+	"time"
+)
+
+// timekeeper is a machine's clock: it outlives the machine's processes.
+//
+// The machine's time is anchorLocal + (now-anchorTrue)*(1+drift/10^6), where the anchors are
+// moved at each change, so that a change of drift does not move the present time.
+type timekeeper struct {
+	anchorTrue, anchorLocal int64 // ns since the start
+	drift                   int64 // parts per million
+}
+
+const million = 1_000_000
+
+// mulDiv is a*b/c, exact where the product overflows 64 bits. c > 0, b > 0.
+func mulDiv(a, b, c int64) int64 {
+	neg := a < 0
+	if neg {
+		a = -a
+	}
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	q, _ := bits.Div64(hi%uint64(c), lo, uint64(c))
+	if neg {
+		return -int64(q)
+	}
+	return int64(q)
+}
+
+func (k *timekeeper) local(now int64) int64 {
+	if k.drift == 0 {
+		return k.anchorLocal + now - k.anchorTrue
+	}
+	return k.anchorLocal + mulDiv(now-k.anchorTrue, million+k.drift, million)
+}
+
+// span is how long a duration of this clock takes, rounded up: a timer must not fire before its
+// own clock says that it is due.
+func (k *timekeeper) span(d time.Duration) int64 {
+	if k.drift == 0 || d <= 0 {
+		return int64(d)
+	}
+	s := mulDiv(int64(d), million, million+k.drift)
+	for mulDiv(s, million+k.drift, million) < int64(d) {
+		s++
+	}
+	return s
+}
+
+// ClockOffset is how far the node's clock is ahead of true time.
+func (n *Node) ClockOffset() time.Duration {
+	return time.Duration(n.time.local(n.w.now) - n.w.now)
+}
+
+// SetClock makes the node's clock be ahead of true time by offset from now on, and run faster by
+// drift parts per million. A change of offset is a jump: timers already set keep their duration, as
+// a monotonic clock's do.
+func (n *Node) SetClock(offset time.Duration, drift int) {
+	if drift <= -million {
+		panic("sim: a clock that drifts by -1,000,000 parts per million or less does not move")
+	}
+	n.time = timekeeper{anchorTrue: n.w.now, anchorLocal: n.w.now + int64(offset), drift: int64(drift)}
+	n.w.emit(EventClock, n.number, uint64(offset), uint64(drift))
+}
+
+// JumpClock moves the node's clock by d, which may be negative.
+func (n *Node) JumpClock(d time.Duration) { n.SetClock(n.ClockOffset()+d, int(n.time.drift)) }

@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+	"time"
+
+	"github.com/zeebo/xxh3"
+)
+
+// EventKind says what happened.
+type EventKind uint8
+
+// The kinds of trace events. A and B are the event's operands.
+const (
+	EventSpawn   EventKind = iota + 1 // task started; A: the starting task
+	EventRun                          // task runs
+	EventExit                         // task ended
+	EventKill                         // task unwound
+	EventCall                         // timer or callback ran; A: due at
+	EventSend                         // message sent; A: link, B: contents
+	EventDeliver                      // message delivered; A: link, B: contents
+	EventDrop                         // message lost; A: link, B: contents
+	EventConn                         // connection changed state; A: link, B: state
+	EventStart                        // process started; A: incarnation
+	EventCrash                        // process died; A: incarnation
+	EventPause                        // node paused
+	EventResume                       // node resumed
+	EventClock                        // node's clock set; A: offset, B: drift
+	EventDisk                         // disk operation; A: operation and size, B: contents
+	EventLog                          // line logged; A: text
+	EventNote                         // state noted; A: key, B: value
+	EventCheck                        // assertion or Buggify that fired; A: name
+	EventFault                        // fault began or ended; A: text
+	EventOp                           // operation began or ended; A: text
+	EventFail                         // violation; A: text
+)
+
+var eventNames = [...]string{
+	EventSpawn: "spawn", EventRun: "run", EventExit: "exit", EventKill: "kill", EventCall: "call",
+	EventSend: "send", EventDeliver: "deliver", EventDrop: "drop", EventConn: "conn",
+	EventStart: "start", EventCrash: "crash", EventPause: "pause", EventResume: "resume",
+	EventClock: "clock", EventDisk: "disk", EventLog: "log", EventNote: "note",
+	EventCheck: "check", EventFault: "fault", EventOp: "op", EventFail: "FAIL",
+}
+
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) && eventNames[k] != "" {
+		return eventNames[k]
+	}
+	return fmt.Sprintf("kind-%d", uint8(k))
+}
+
+// Event is one entry of a recorded trace.
+type Event struct {
+	Number uint64 // from 1
+	At     int64  // virtual time, ns since the start
+	Kind   EventKind
+	Node   string // name of the node, "" for the world itself
+	Task   string // name of the task, "" outside tasks
+	A, B   uint64
+	Text   string // what happened, in words, where there is more to say than kind and operands
+	Hash   uint64 // of the trace up to and with this event
+}
+
+func (e Event) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%8d %14v %-8s", e.Number, time.Duration(e.At), e.Kind)
+	if e.Node != "" {
+		fmt.Fprintf(&b, " %s", e.Node)
+	}
+	if e.Task != "" {
+		fmt.Fprintf(&b, "/%s", e.Task)
+	}
+	if e.Text != "" {
+		fmt.Fprintf(&b, " %s", e.Text)
+	}
+	return b.String()
+}
+
+// Checkpoint is the hash of a trace at an event on its way.
+type Checkpoint struct{ Event, Hash uint64 }
+
+// maxCheckpoints bounds a trace's checkpoints. When they are full every other one is dropped and
+// the distance doubles: any run has between half as many and this many.
+const maxCheckpoints = 1024
+
+type trace struct {
+	hash        uint64
+	events      uint64
+	stride      uint64
+	checkpoints []Checkpoint
+	record      bool
+	recorded    []Event
+}
+
+func (t *trace) reset(seed uint64, record bool) {
+	*t = trace{hash: mix(seed ^ 0x73696d72756e), stride: 64, checkpoints: t.checkpoints[:0], record: record}
+}
+
+// fold adds four words to the hash by multiplying 64 by 64 to 128 bits, as wyhash does: three
+// times cheaper than serialising them for a byte-oriented hash.
+func (t *trace) fold(a, b, c, d uint64) {
+	h1, l1 := bits.Mul64(t.hash^a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
+	h2, l2 := bits.Mul64(t.hash^c^0x8ebc6af09c88c6e3, d^0x589965cc75374cc3)
+	t.hash = bits.RotateLeft64(t.hash, 23)*golden ^ h1 ^ l1 ^ bits.RotateLeft64(h2^l2, 32)
+	t.events++
+	if t.events%t.stride == 0 {
+		t.checkpoint()
+	}
+}
+
+func (t *trace) checkpoint() {
+	if len(t.checkpoints) == maxCheckpoints {
+		half := t.checkpoints[:0]
+		for i := 1; i < maxCheckpoints; i += 2 {
+			half = append(half, t.checkpoints[i])
+		}
+		t.checkpoints = half
+		t.stride *= 2
+		if t.events%t.stride != 0 {
+			return
+		}
+	}
+	t.checkpoints = append(t.checkpoints, Checkpoint{t.events, t.hash})
+}
+
+// emit folds an event into the trace. who is a node's or a task's number.
+func (w *World) emit(kind EventKind, who uint32, a, b uint64) {
+	w.trace.fold(uint64(w.now), uint64(kind)<<32|uint64(who), a, b)
+	if w.trace.record {
+		w.keep(kind, who, a, b, "")
+	}
+}
+
+// emitText is emit for an event that is words: its operand is the text's hash.
+func (w *World) emitText(kind EventKind, who uint32, text string) {
+	h := xxh3.HashString(text)
+	w.trace.fold(uint64(w.now), uint64(kind)<<32|uint64(who), h, 0)
+	if w.trace.record {
+		w.keep(kind, who, h, 0, text)
+	}
+}
+
+func (w *World) keep(kind EventKind, who uint32, a, b uint64, text string) {
+	e := Event{Number: w.trace.events, At: w.now, Kind: kind, A: a, B: b, Text: text, Hash: w.trace.hash}
+	switch kind {
+	case EventSpawn, EventRun, EventExit, EventKill:
+		t := w.taskNames[who]
+		e.Task, e.Node = t.name, t.node
+	case EventSend, EventDeliver, EventDrop, EventConn:
+		if text == "" {
+			l := w.net.byNumber[a]
+			e.Text = l.from.name + " -> " + l.to.name
+			if kind == EventConn {
+				e.Text += " " + connStateNames[b]
+			}
+		}
+		e.Node = w.nodes[who].name
+	default:
+		if int(who) < len(w.nodes) {
+			e.Node = w.nodes[who].name
+		}
+		if w.cur != nil {
+			e.Task = w.cur.name
+		}
+	}
+	w.trace.recorded = append(w.trace.recorded, e)
+}
+
+type taskName struct{ name, node string }
+
+// Hash is the hash of all events so far.
+func (w *World) Hash() uint64 { return w.trace.hash }
+
+// Events is the number of events so far. It is a total order of all that happened: recorders of
+// operations use it as their clock.
+func (w *World) Events() uint64 { return w.trace.events }
+
+// Checkpoints are hashes on the way, at growing distances: two runs of the same configuration
+// first differ after the last checkpoint on which they agree.
+func (w *World) Checkpoints() []Checkpoint { return w.trace.checkpoints }
+
+// Trace is the recorded events; empty unless Config.Record is set.
+func (w *World) Trace() []Event { return w.trace.recorded }
+
+// FirstDifference compares the checkpoints of two runs by bisection: the first differing event
+// lies in (after, upTo]. same is true when all common checkpoints agree.
+func FirstDifference(a, b []Checkpoint) (after, upTo uint64, same bool) {
+	at := make(map[uint64]uint64, len(b))
+	for _, c := range b {
+		at[c.Event] = c.Hash
+	}
+	common := make([]Checkpoint, 0, len(a))
+	for _, c := range a {
+		if _, ok := at[c.Event]; ok {
+			common = append(common, c)
+		}
+	}
+	// Hashes that have parted stay apart, so agreement is monotone.
+	lo, hi := 0, len(common)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if at[common[mid].Event] == common[mid].Hash {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo > 0 {
+		after = common[lo-1].Event
+	}
+	if lo == len(common) {
+		return after, 0, true
+	}
+	return after, common[lo].Event, false
+}

@@ -1,0 +1,106 @@
+package host
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/benbjohnson/clock"
+)
+
+// Host is one life of a process on one machine. A process that crashes and is
+// started again gets a new Host with the next Incarnation; what it held in
+// memory is gone, what it synced to its Disk is there.
+//
+// All methods may be called from any task of the process. After the process has
+// died they have no effect.
+type Host interface {
+	// Name is the machine's name and its address on the network.
+	Name() string
+	// Incarnation counts the lives of the process on this machine, from 1.
+	Incarnation() uint64
+	// Clock tells this machine's time, which may be off and may drift. A task
+	// waits for one of its timer channels with [OnTime], never with a bare
+	// receive.
+	Clock() clock.Clock
+	// Rand is this process's source of randomness.
+	Rand() *rand.Rand
+	// Go starts a task. The name says what it does and shows in traces and in
+	// reports of deadlocks; it need not be unique.
+	Go(name string, fn func())
+	// Net is this machine's network.
+	Net() Net
+	// Disk is this machine's file system.
+	Disk() Disk
+	// Logf writes a line to the process's log.
+	Logf(format string, args ...any)
+	// Note records that a named piece of state now has this value, so that traces
+	// show it and faults can be aimed at it: Note("persist.upper", "17").
+	Note(key, value string)
+	// Runtime is what the package's own primitives wait with.
+	Runtime() Runtime
+
+	Checks
+}
+
+// Checks are the assertions that stay in production code. Names are constants,
+// unique in the program: results are added up by name over a whole campaign.
+type Checks interface {
+	// Always states that ok holds each time the call is reached. A false one is a
+	// failure of the run.
+	Always(name string, ok bool, format string, args ...any)
+	// Sometimes states that ok ought to hold at least once in a campaign.
+	Sometimes(name string, ok bool)
+	// Reachable states that the call ought to be reached at least once in a campaign.
+	Reachable(name string)
+	// Unreachable states that the call is never reached.
+	Unreachable(name string, format string, args ...any)
+	// Buggify tells whether to take the rare path at this site. A site is switched
+	// on or off for a whole run; a site that is on fires now and then.
+	Buggify(site string) bool
+}
+
+// Runtime is how tasks wait. Everything in this package that blocks is built on it;
+// other code has no use for it.
+type Runtime interface {
+	// Lock and Unlock guard the package's data structures. They are held for a few
+	// instructions, never while waiting. Where only one task runs at a time they do
+	// nothing.
+	Lock()
+	Unlock()
+	// Parker returns a handle with which the calling task can wait once.
+	Parker() Parker
+	// Choose returns a number in [0, n), n > 0: which of n ready cases goes first.
+	Choose(n int) int
+	// WithCancel is [WithCancel].
+	WithCancel(parent context.Context) (context.Context, context.CancelFunc)
+	// WatchDone calls wake once ctx is done, unless stop is called before. Wake must
+	// not block. Contexts whose Done is nil are never passed.
+	WatchDone(ctx context.Context, wake func()) (stop func())
+	// WatchTime calls wake when a value may be waiting in c, a timer channel of this
+	// host's clock, unless stop is called before. Wake must not block.
+	WatchTime(c <-chan time.Time, wake func()) (stop func())
+	// PollTime takes the value waiting in c, if any.
+	PollTime(c <-chan time.Time) (time.Time, bool)
+}
+
+// Parker blocks one task, once.
+type Parker interface {
+	// Park blocks the calling task until Unpark is called. An Unpark that came
+	// first makes Park return at once.
+	Park(why Wait)
+	// Unpark wakes the task, from any task or from a kernel callback. Calls after the
+	// first have no effect.
+	Unpark()
+}
+
+// Wait says what a parked task waits for: an operation ("receive") and the thing
+// operated on ("commands"). It is shown in traces and in reports of deadlocks.
+type Wait struct{ Op, On string }
+
+// WithCancel returns a copy of parent with a new Done channel, closed when cancel is
+// called or parent is done. It replaces context.WithCancel, whose waiting children
+// need goroutines.
+func WithCancel(h Host, parent context.Context) (context.Context, context.CancelFunc) {
+	return h.Runtime().WithCancel(parent)
+}
