@@ -97,8 +97,8 @@ type mockTimer interface {
 	Tick(time.Time)
 }
 
-func (c *canary) list() []mockTimer {
-	return *at[[]mockTimer](unsafe.Pointer(c.mock), layout.mockTimers)
+func (k *canary) list() []mockTimer {
+	return *at[[]mockTimer](unsafe.Pointer(k.mock), layout.mockTimers)
 }
 
 func (c *nodeClock) timers() *canary {

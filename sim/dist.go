@@ -79,7 +79,7 @@ func (d Dist) String() string {
 
 const negLogBits = 32
 
-// negLog is -ln((word+1)/2^64) as a fixed-point number with negLogBits fraction bits. The
+// negLog is -ln(word/2^64) as a fixed-point number with negLogBits fraction bits, right to 2^-24. The
 // integer part of the binary logarithm is the position of the leading bit; its fraction is
 // found bit by bit, by squaring the mantissa (Knuth, The Art of Computer Programming 1.2.2).
 func negLog(word uint64) uint64 {

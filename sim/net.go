@@ -82,20 +82,24 @@ func (w *World) AddRule(r Rule) (remove func()) {
 	}
 }
 
-// ResetConns cuts all connections between the two machines: each end that is alive learns it.
-func (w *World) ResetConns(a, b string) {
+// ResetConns cuts all connections between the two machines: each end that is alive learns it. It
+// returns how many there were.
+func (w *World) ResetConns(a, b string) int {
 	n := w.byName[a]
 	if n == nil || !n.Up() {
-		return
+		return 0
 	}
+	cut := 0
 	for _, c := range slices.Clone(n.proc.conns) {
 		if c.remoteNode.name == b {
+			cut++
 			c.abort(host.ErrReset)
 			if peer := c.peer; peer != nil && !peer.p.dead {
 				peer.abort(host.ErrReset)
 			}
 		}
 	}
+	return cut
 }
 
 // link is one direction between two machines.

@@ -24,8 +24,9 @@ type Node struct {
 	disk   *disk
 	links  []*link // to the node of that number; nil until used
 
-	paused bool
-	stash  []int32 // events that came due while it was paused
+	paused  bool
+	stash   []int32 // events that came due while it was paused
+	onCrash []func()
 }
 
 // NewNode adds a machine and starts its process: boot is run as the process's first task, now and
@@ -112,12 +113,19 @@ func (n *Node) kill(silent bool) {
 	w.cur = nil
 	w.net.processDied(n.proc, silent)
 	n.proc.die(running)
+	for _, fn := range n.onCrash {
+		fn()
+	}
 	w.cur = running
 	n.disk.crash()
 	if n.paused {
 		n.Resume()
 	}
 }
+
+// OnCrash makes fn be called, in no task, each time the node's process dies: for recorders that
+// must know when it happened.
+func (n *Node) OnCrash(fn func()) { n.onCrash = append(n.onCrash, fn) }
 
 // Restart starts the node's process anew. It does nothing when the node is up.
 func (n *Node) Restart() {

@@ -41,22 +41,23 @@ func (h *eventHeap) pop() entry {
 	return top
 }
 
-func (q eventHeap) siftDown(i int, e entry) {
+// siftDown puts e at the place i or below, wherever it belongs.
+func (h eventHeap) siftDown(i int, e entry) {
 	for {
 		child := 2*i + 1
-		if child >= len(q) {
+		if child >= len(h) {
 			break
 		}
-		if r := child + 1; r < len(q) && q[r].before(q[child]) {
+		if r := child + 1; r < len(h) && h[r].before(h[child]) {
 			child = r
 		}
-		if !q[child].before(e) {
+		if !h[child].before(e) {
 			break
 		}
-		q[i] = q[child]
+		h[i] = h[child]
 		i = child
 	}
-	q[i] = e
+	h[i] = e
 }
 
 // filter keeps the entries for which keep is true.

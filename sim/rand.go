@@ -47,17 +47,26 @@ func (w *World) NewStream(names ...string) *Stream {
 	return &Stream{w: w, key: w.streamKey(names...)}
 }
 
-func (w *World) streamKey(names ...string) uint64 {
-	key := mix(w.cfg.Seed + golden)
+func (w *World) streamKey(names ...string) uint64 { return seedKey(w.cfg.Seed, names) }
+
+func seedKey(seed uint64, names []string) uint64 {
+	key := mix(seed + golden)
 	for _, n := range names {
 		key = deriveName(key, n)
 	}
 	return key
 }
 
+// NewStream is World.NewStream of a seed without a world: for what is drawn before one exists,
+// such as a fault plan. Its choices can't be overridden.
+func NewStream(seed uint64, names ...string) *Stream { return &Stream{key: seedKey(seed, names)} }
+
 // Uint64 is the next choice, as a random word.
 func (s *Stream) Uint64() uint64 {
 	s.n++
+	if s.w == nil {
+		return mix(s.key + s.n*golden)
+	}
 	return s.w.choice(s.key, s.n)
 }
 

@@ -131,14 +131,14 @@ func TestPanicIsAFailure(t *testing.T) {
 	defer w.Close()
 	w.NewNode("n", func(h host.Host) {
 		h.Clock().Sleep(time.Second)
-		var m map[string]int
-		m["x"] = 1
+		var none []int
+		none[h.Incarnation()] = 1
 	})
 	err := w.RunFor(time.Minute)
 	var f sim.Failure
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, "panic", f.Oracle)
-	require.Contains(t, f.Message, "task n/main panicked: assignment to entry in nil map (at github.com/simrun-dev/simrun/sim_test.TestPanicIsAFailure.func1 world_test.go:")
+	require.Contains(t, f.Message, "task n/main panicked: runtime error: index out of range [1] with length 0 (at github.com/simrun-dev/simrun/sim_test.TestPanicIsAFailure.func1 world_test.go:")
 	require.Equal(t, time.Second, f.At)
 	require.Contains(t, f.Stack, "world_test.go")
 }

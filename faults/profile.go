@@ -1,0 +1,133 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/simrun-dev/simrun/sim"
+)
+
+// Profile says how often the kinds of faults happen.
+type Profile struct {
+	Name string
+	Doc  string
+	// On is how likely a kind is switched on in a run, in percent.
+	On int
+	// Every is the mean time between two faults of one kind that is on, at least and at most; a
+	// run draws its own between them.
+	Every [2]time.Duration
+	// For is how long a fault lasts, at least and at most.
+	For [2]time.Duration
+	// Only, if not nil, are the kinds it draws from.
+	Only []string
+}
+
+var profiles = []Profile{
+	{Name: "calm", Doc: "no faults at all"},
+	{
+		Name: "default", Doc: "each kind is on in half of the runs",
+		On: 50, Every: [2]time.Duration{2 * time.Second, 15 * time.Second},
+		For: [2]time.Duration{50 * time.Millisecond, 4 * time.Second},
+	},
+	{
+		Name: "chaos", Doc: "most kinds are on, often and long",
+		On: 80, Every: [2]time.Duration{500 * time.Millisecond, 6 * time.Second},
+		For: [2]time.Duration{50 * time.Millisecond, 8 * time.Second},
+	},
+	{
+		Name: "persist", Doc: "rivals and unknown outcomes only",
+		On: 100, Every: [2]time.Duration{300 * time.Millisecond, 4 * time.Second},
+		For:  [2]time.Duration{200 * time.Millisecond, 4 * time.Second},
+		Only: []string{"persist.upper_mismatch", "persist.indeterminate"},
+	},
+}
+
+// Profiles returns the names of the profiles, sorted.
+func Profiles() []string {
+	names := make([]string, len(profiles))
+	for i, p := range profiles {
+		names[i] = p.Name
+	}
+	slices.Sort(names)
+	return names
+}
+
+// FindProfile returns a profile by name.
+func FindProfile(name string) (Profile, error) {
+	for _, p := range profiles {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return Profile{}, fmt.Errorf("there is no fault profile %q; there are %v", name, Profiles())
+}
+
+// Generate draws a plan for a phase of the given length. The kinds are those that the topology has
+// targets for and, of the scenario's own, those in handled.
+func Generate(seed uint64, p Profile, t *Topology, length time.Duration, handled []string) *Plan {
+	plan := &Plan{Profile: p.Name, Seed: seed}
+	if p.On == 0 {
+		return plan
+	}
+	var possible []*Kind
+	for _, k := range Kinds() {
+		switch {
+		case p.Only != nil && !slices.Contains(p.Only, k.Name):
+		case k.Subjects && (!slices.Contains(handled, k.Name) || len(t.Subjects[k.Name]) == 0):
+		case len(t.Machines) < 2:
+		default:
+			possible = append(possible, k)
+		}
+	}
+	on := 0
+	for _, k := range possible {
+		if sim.NewStream(seed, "fault", "swarm", k.Name).N(100) < uint64(p.On) {
+			on++
+			plan.draw(seed, p, k, t, length)
+		}
+	}
+	if on == 0 && len(possible) > 0 {
+		// A swarm is never empty: a run without faults has the profile calm.
+		plan.draw(seed, p, possible[sim.NewStream(seed, "fault", "swarm").N(uint64(len(possible)))], t, length)
+	}
+	plan.sort()
+	return plan
+}
+
+// draw adds the faults of one kind. If chance has none begin in time, one begins halfway, so that
+// a kind that is on is seen.
+func (p *Plan) draw(seed uint64, profile Profile, k *Kind, t *Topology, length time.Duration) {
+	rate := sim.NewStream(seed, "fault", "rate", k.Name)
+	mean := time.Duration(rate.Between(int64(profile.Every[0]), int64(profile.Every[1])))
+	gaps := sim.NewStream(seed, "fault", "gap", k.Name)
+	at := time.Duration(0)
+	for i := 1; ; i++ {
+		at += sim.Exp(0, mean).Sample(gaps.Uint64())
+		if at >= length {
+			if i > 1 {
+				return
+			}
+			at = length / 2
+		}
+		f := Fault{ID: fmt.Sprintf("%s/%d", k.Name, i), Kind: k.Name, From: Time(at.Round(time.Microsecond))}
+		s := sim.NewStream(seed, "fault", f.ID)
+		if !k.Instant {
+			lasts := s.Between(int64(profile.For[0]), int64(profile.For[1]))
+			f.To = f.From + Time(time.Duration(lasts).Round(time.Microsecond))
+		}
+		switch k.Machines {
+		case oneMachine:
+			f.Target = shuffled(s, t.machineNames())[:1]
+		case twoMachines:
+			f.Target = shuffled(s, t.machineNames())[:2]
+		}
+		if k.draw != nil {
+			k.draw(s, &f, t)
+		}
+		p.Faults = append(p.Faults, f)
+		if at == length/2 && i == 1 {
+			return
+		}
+	}
+}

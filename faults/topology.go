@@ -1,0 +1,39 @@
+package faults
+
+// Topology is what a scenario offers to faults.
+type Topology struct {
+	// Machines in order of creation, without the world's own.
+	Machines []Machine
+	// Subjects are the targets of the scenario's own kinds, by kind.
+	Subjects map[string][]string
+}
+
+// Machine is a node that faults may act on.
+type Machine struct {
+	Name string
+	// Role groups machines that do the same: "client", "consensus".
+	Role string
+}
+
+func (t *Topology) machineNames() []string {
+	names := make([]string, len(t.Machines))
+	for i, m := range t.Machines {
+		names[i] = m.Name
+	}
+	return names
+}
+
+// others are the machines without the given ones.
+func (t *Topology) others(names []string) []string {
+	var rest []string
+	for _, m := range t.Machines {
+		found := false
+		for _, n := range names {
+			found = found || n == m.Name
+		}
+		if !found {
+			rest = append(rest, m.Name)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/simrun-dev/simrun/scenarios"
+	"github.com/simrun-dev/simrun/scenarios/mutants"
+)
+
+// Main runs the command line of this process over the scenarios, and returns the exit status.
+//
+// The first SIGINT or SIGTERM ends what is under way in good order; the second ends the process.
+func Main(list []*scenarios.Scenario) int {
+	c := &Command{
+		Name: "simrun", Scenarios: list,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+		Mutants: mutants.Builtin,
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && strings.Contains(info.Path, "/") {
+		// Not os.Args[0]: what is recorded must not depend on where the binary lies.
+		c.Name, c.Package = path.Base(info.Path), info.Path
+	}
+	if c.Invocation = os.Getenv(invocationVariable); c.Invocation == "" || plantedMutant == "" {
+		c.Invocation = invocation(os.Args[0], c.Name, c.Package)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals) // the next one is not caught, and ends the process
+			fmt.Fprintf(os.Stderr, "\n%s: %v: stopping; once more to end at once\n", c.Name, s)
+			cancel(&Interrupted{Signal: s})
+		case <-ctx.Done():
+		}
+	}()
+	return c.Run(ctx, os.Args[1:])
+}
+
+// invocation is how the program can be called again from where it was called: by its name if it
+// was found in PATH, by go run if that had built it, by its path otherwise.
+func invocation(arg0, name, pkg string) string {
+	switch {
+	case !strings.ContainsRune(arg0, filepath.Separator):
+		return name
+	case strings.Contains(filepath.ToSlash(arg0), "/go-build") && pkg != "":
+		return "go run " + pkg
+	}
+	return quote(arg0)
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/simrun-dev/simrun/reports"
+	"github.com/simrun-dev/simrun/scenarios"
+)
+
+// reproFlags are the flags of repro.
+type reproFlags struct {
+	run    runFlags
+	expect string
+	trace  string
+}
+
+func (c *Command) reproCommandLine() *cobra.Command {
+	var flags reproFlags
+	cmd := &cobra.Command{
+		Use:   "repro SCENARIO:SEED | FILE",
+		Short: "Run a seed again, and show all there is to know about its failure",
+		Long: `Runs one seed again, or all failing runs of a file written by run --json (- for
+standard input). Prints what failed, the faults of the run's plan, those in force at
+the failure, and the last events before it.
+
+A run from a file must come to the recorded trace hash, one given as SCENARIO:SEED to
+that of --expect, if given; if it does not, the run is not deterministic, or source,
+settings or plan are not those of the record, and the exit status is 3.
+
+` + exitHelp,
+		Example: c.example(`repro shard:17
+repro shard:17 --expect 5a0c6f8e9b1d2c3a --trace events.txt
+repro results.jsonl`),
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("repro: takes one SCENARIO:SEED or FILE, not %d", len(args))
+			}
+			targets, err := c.reproTargets(cmd.Flags(), args[0], &flags)
+			if err != nil {
+				return err
+			}
+			return c.reproAll(cmd.Context(), targets, &flags)
+		},
+	}
+	flags.run.add(cmd.Flags())
+	flags.run.addMutant(cmd.Flags())
+	cmd.Flags().Var(&parsedFlag{typ: "HASH", parse: func(text string) error {
+		if !hashText.MatchString(text) {
+			return fmt.Errorf("%q is not a trace hash: those are 16 hexadecimal digits", text)
+		}
+		flags.expect = strings.ToLower(text)
+		return nil
+	}}, "expect", "the trace hash that the run must come to")
+	cmd.Flags().Var(&parsedFlag{typ: "FILE", parse: func(text string) error { flags.trace = text; return nil }},
+		"trace", "write all events of the run to this file, one a line, each with the hash of the trace up to it; - for standard output")
+	return cmd
+}
+
+var hashText = regexp.MustCompile(`^[0-9a-fA-F]{16}$`)
+
+// reproAll repeats the runs one after the other and returns how the command ends.
+func (c *Command) reproAll(ctx context.Context, targets []reproTarget, flags *reproFlags) error {
+	if len(targets) > 1 && flags.trace != "" {
+		return usagef("--trace writes one run, but the file has %d that failed: give one as SCENARIO:SEED", len(targets))
+	}
+	worst := exitPass
+	for _, target := range targets {
+		if ctx.Err() != nil {
+			break
+		}
+		code, err := c.reproOne(ctx, &target, flags)
+		if err != nil {
+			return err
+		}
+		worst = max(worst, code) // 3, not repeatable, is worse than 1, a violation
+	}
+	if ctx.Err() != nil && worst == exitPass {
+		worst = interruptStatus(context.Cause(ctx))
+	}
+	return status(worst)
+}
+
+// reproOne repeats one run and returns the exit status that it stands for.
+func (c *Command) reproOne(ctx context.Context, target *reproTarget, flags *reproFlags) (code int, err error) {
+	if mutant := target.flags.mutantToBuild(); mutant != "" {
+		return c.reproMutant(ctx, target, flags, mutant)
+	}
+	trace, err := c.openTrace(flags.trace)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, trace.close()) }()
+	r := runOnce(ctx, target.scenario, target.options)
+	if r.Scenario == "" {
+		return exitPass, nil // interrupted
+	}
+	r.Repro = c.reproCommand(target.scenario, &target.flags, r.Seed)
+	code = verdictStatus(r.Verdict)
+	var again *examination
+	if r.Verdict != scenarios.Pass || trace.each() != nil {
+		again = examine(ctx, target.scenario, target.options, r, trace.each())
+	}
+	detail := reports.Detail{Command: c.shown(r.Repro), Strategy: target.flags.strategy}
+	if again != nil {
+		detail.InForce, detail.Plan, detail.Trace = again.inForce, again.plan, again.tail
+		if detail.Warning = notDeterministic(r, again.result); detail.Warning != "" {
+			code = exitUnknown
+		}
+	}
+	t := c.terminal(trace.text)
+	if r.Verdict == scenarios.Pass && detail.Warning == "" {
+		err = t.Pass(r)
+	} else {
+		err = t.Failure(r, detail)
+	}
+	if problem := target.unlikeRecord(r); problem != "" {
+		c.complain(errors.New(problem))
+		code = exitUnknown
+	}
+	return code, err
+}
+
+// unlikeRecord says in what the run differs from the record, "" if in nothing.
+func (t *reproTarget) unlikeRecord(r scenarios.Result) string {
+	if t.recorded == nil {
+		return ""
+	}
+	field, recorded, now := "trace_hash", t.recorded.TraceHash, r.TraceHash
+	if t.recorded.Scenario != "" {
+		field, recorded, now = differingField(*t.recorded, r)
+	} else if recorded == now {
+		field = ""
+	}
+	if field == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s seed %d: not deterministic: %s is %s, but %s was recorded, unless source, settings or plan are others than then; "+
+		"verify %s --seeds %d finds the first event that differs", r.Scenario, r.Seed, field, now, recorded, r.Scenario, r.Seed)
+}

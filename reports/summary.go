@@ -1,0 +1,106 @@
+package reports
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/simrun-dev/simrun/scenarios"
+)
+
+// groupsShown bounds how many kinds of failure a summary lists.
+const groupsShown = 20
+
+// Summary prints what a campaign came to.
+func (t *Terminal) Summary(s scenarios.Summary) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s in %s (%.1f seeds/s), %s of virtual time (%.0f simulated seconds per real second)\n",
+		t.paint(bold, s.Scenario), plural(s.Seeds(), "seed"), wall(s.Wall), s.SeedsPerSecond(), virtual(s.Virtual), s.Speedup())
+	t.verdicts(&b, s)
+	t.groups(&b, s.Groups)
+	t.faults(&b, s.Faults)
+	t.sometimes(&b, s.Sometimes)
+	if s.Interrupted {
+		fmt.Fprintf(&b, "\n%s: what is above is what was done until then\n", t.paint(yellow, "interrupted"))
+	}
+	if len(s.Abandoned) > 0 {
+		fmt.Fprintf(&b, "\n%s: %s did not stop when told to and %s given up: %s\n", t.paint(red, "abandoned"),
+			plural(len(s.Abandoned), "run"), wasWere(len(s.Abandoned)), strings.Trim(fmt.Sprint(s.Abandoned), "[]"))
+	}
+	return t.block(&b)
+}
+
+func (t *Terminal) verdicts(b *strings.Builder, s scenarios.Summary) {
+	fmt.Fprintf(b, "\n  %-8s %8s\n", "verdict", "seeds")
+	row := func(verdict scenarios.Verdict, n int, c colour) {
+		line := fmt.Sprintf("%-8s %8d", verdict, n)
+		if n > 0 {
+			line = t.paint(c, line)
+		}
+		fmt.Fprintf(b, "  %s\n", line)
+	}
+	row(scenarios.Pass, s.Passed, green)
+	row(scenarios.Fail, s.Failed, red)
+	row(scenarios.Unknown, s.Unknown, yellow)
+}
+
+func (t *Terminal) groups(b *strings.Builder, groups []scenarios.FailureGroup) {
+	for _, kind := range []struct {
+		title    string
+		includes func(scenarios.Verdict) bool
+	}{
+		{"violations", func(v scenarios.Verdict) bool { return v == scenarios.Fail }},
+		{"could not be judged", func(v scenarios.Verdict) bool { return v != scenarios.Fail }},
+	} {
+		var shown []scenarios.FailureGroup
+		for _, g := range groups {
+			if kind.includes(g.Verdict) {
+				shown = append(shown, g)
+			}
+		}
+		if len(shown) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "\n  %8s %12s  %s\n", "seeds", "first seed", kind.title)
+		more := max(0, len(shown)-groupsShown)
+		for _, g := range shown[:len(shown)-more] {
+			fmt.Fprintf(b, "  %8d %12d  %s\n", g.Seeds, g.FirstSeed, headline(g.Signature))
+		}
+		if more > 0 {
+			fmt.Fprintf(b, "  and %d more kinds\n", more)
+		}
+	}
+}
+
+func (t *Terminal) faults(b *strings.Builder, fired map[string]int) {
+	if len(fired) == 0 {
+		b.WriteString("\n  no fault took effect\n")
+		return
+	}
+	fmt.Fprintf(b, "\n  %8s  %s\n", "fired", "fault")
+	for _, kind := range slices.Sorted(maps.Keys(fired)) {
+		fmt.Fprintf(b, "  %8d  %s\n", fired[kind], kind)
+	}
+}
+
+func (t *Terminal) sometimes(b *strings.Builder, reached map[string]int) {
+	if len(reached) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n  %8s  %s\n", "reached", "sometimes")
+	for _, name := range slices.Sorted(maps.Keys(reached)) {
+		line := fmt.Sprintf("%8d  %s", reached[name], name)
+		if reached[name] == 0 {
+			line = t.paint(yellow, line+"  <- reached by no seed: the campaign was blind there")
+		}
+		fmt.Fprintf(b, "  %s\n", line)
+	}
+}
+
+func wasWere(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}

@@ -1,0 +1,4 @@
+package scenarios
+
+// Builtin returns the scenarios that come with simrun, sorted by name.
+func Builtin() []*Scenario { return []*Scenario{differential(), full(), shard()} }

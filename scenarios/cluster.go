@@ -1,0 +1,179 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/simrun-dev/simrun/faults"
+	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/host"
+	"github.com/simrun-dev/simrun/system/persist"
+	"github.com/simrun-dev/simrun/system/rpc"
+)
+
+const (
+	blobNode, blobPort           = "blob", "blob"
+	consensusNode, consensusPort = "consensus", "consensus"
+)
+
+// persistCluster is the machines behind persist shards: a Blob server, a Consensus server, and a
+// rival that appends to shards when a fault says so.
+type persistCluster struct {
+	r       *Run
+	serving map[string]bool
+	durable *durability
+	// flaky is how the stores' clients on each machine fail at present.
+	flaky map[string]*flakiness
+
+	rival       *sim.Node
+	rivalClient *persist.Client
+	rivalCount  int
+	rivalBusy   int
+}
+
+// addPersist adds the servers to a run.
+func addPersist(r *Run) *persistCluster {
+	c := &persistCluster{r: r, serving: map[string]bool{}, flaky: map[string]*flakiness{}, durable: &durability{w: r.World}}
+	serve := func(name string, start func(h host.Host) error) {
+		r.AddNode(name, name, func(h host.Host) {
+			c.serving[name] = false
+			if err := start(h); err != nil {
+				c.durable.check(name+" starts", err)
+				h.Logf("%v", err)
+				return
+			}
+			c.serving[name] = true
+		})
+		r.Ready(name+" serves", func() bool { return c.serving[name] })
+		r.Settled(name+" serving again", func() bool { return c.serving[name] })
+	}
+	serve(blobNode, func(h host.Host) error {
+		_, err := persist.ServeBlob(h, blobPort)
+		return err
+	})
+	serve(consensusNode, func(h host.Host) error {
+		_, err := persist.ServeConsensus(h, consensusPort)
+		return err
+	})
+	r.Judge(c.durable)
+	return c
+}
+
+// client returns a client of the servers for a process. Each machine that makes one can be the
+// target of persist.indeterminate.
+func (c *persistCluster) client(h host.Host, cfg persist.Config) *persist.Client {
+	opts := rpc.ClientOptions{DialTimeout: 500 * time.Millisecond, CallTimeout: time.Second}
+	var blob persist.Blob = persist.NewBlobClientOf(rpc.NewClient(h, host.JoinAddr(blobNode, blobPort), opts))
+	var consensus persist.Consensus = persist.NewConsensusClientOf(rpc.NewClient(h, host.JoinAddr(consensusNode, consensusPort), opts))
+	if f := c.flaky[h.Name()]; f != nil {
+		blob, consensus = &flakyBlob{blob, h, f}, &flakyConsensus{consensus, h, f}
+	}
+	return persist.NewClient(h, blob, consensus, cfg)
+}
+
+// unreliable makes the calls of these machines' clients to the stores the subjects of
+// persist.indeterminate.
+func (c *persistCluster) unreliable(machines ...string) {
+	for _, name := range machines {
+		c.flaky[name] = &flakiness{w: c.r.World, calls: c.r.World.NewStream("unreliable", name)}
+	}
+	c.r.Handle("persist.indeterminate", machines, func(f *faults.Fault) (func(), bool) {
+		on := c.flaky[f.Target[0]]
+		on.share, on.told = f.PerMillion("share"), f.PerMillion("told")
+		return func() { on.share = 0 }, true
+	})
+}
+
+// rivalTarget is a shard that the rival may append to, and how it does so: recorded as the shard's
+// oracles need it.
+type rivalTarget struct {
+	shard  string
+	append func(ctx context.Context, w *persist.WriteHandle, updates []persist.Update, expected, next persist.Frontier)
+}
+
+// rivals adds a machine that appends to shards on persist.upper_mismatch.
+func (c *persistCluster) rivals(targets []rivalTarget) {
+	c.rival = c.r.AddNode(rivalNode, "rival", func(h host.Host) {
+		c.rivalBusy = 0
+		c.rivalClient = c.client(h, clientConfig)
+	})
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.shard
+	}
+	c.r.Handle("persist.upper_mismatch", names, func(f *faults.Fault) (func(), bool) {
+		if !c.rival.Up() || c.rivalClient == nil {
+			return nil, false
+		}
+		c.rivalCount++
+		number, h, client := c.rivalCount, c.rival.Host(), c.rivalClient
+		target := targets[slices.Index(names, f.Target[0])]
+		c.rivalBusy++
+		h.Go("rival append", func() {
+			c.rivalAppend(h, client, target, number, f.Int("rows"))
+			c.rivalBusy--
+		})
+		return nil, true
+	})
+	c.r.Settled("the rival being done", func() bool { return c.rivalBusy == 0 })
+}
+
+const rivalNode = "rival"
+
+// rivalAppend appends at the upper as it is, once.
+func (c *persistCluster) rivalAppend(h host.Host, client *persist.Client, target rivalTarget, number, rows int) {
+	ctx, cancel := h.Clock().WithTimeout(context.Background(), opTimeout)
+	defer cancel()
+	w, err := client.OpenWriter(ctx, persist.ShardID(target.shard))
+	if err != nil {
+		c.durable.check("open writer", err)
+		return
+	}
+	upper, err := w.FetchRecentUpper(ctx)
+	t, open := upper.Time()
+	if err != nil || !open {
+		c.durable.check("fetch upper", err)
+		return
+	}
+	updates := make([]persist.Update, rows)
+	for i := range updates {
+		updates[i] = persist.Update{Data: fmt.Sprintf("rival-%d-%d", number, i), Time: t, Diff: 1}
+	}
+	target.append(ctx, w, updates, upper, persist.At(t+1+uint64(number%3)))
+}
+
+// durability is the oracle persist/durable: no handle ever finds that something acknowledged is
+// missing or damaged. Faults that lose or damage synced data are not among those that these
+// scenarios use.
+type durability struct {
+	w      *sim.World
+	judged int
+	found  []models.Violation
+}
+
+const oracleDurable = "persist/durable"
+
+func (d *durability) check(op string, err error) {
+	d.judged++
+	if errors.Is(err, persist.ErrCorrupt) || errors.Is(err, persist.ErrRegressed) || errors.Is(err, persist.ErrMissingBlob) {
+		d.found = append(d.found, models.Violation{
+			Oracle: oracleDurable, Message: fmt.Sprintf("%s: %v", op, err),
+			AtNS: int64(d.w.Now()), Event: d.w.Events(),
+		})
+		d.w.Stop()
+	}
+}
+
+func (d *durability) Name() string { return oracleDurable }
+
+func (d *durability) Judge() models.Judgement {
+	j := models.Judgement{Oracle: oracleDurable, Verdict: models.VerdictPass, Judged: d.judged, Violations: d.found}
+	if len(d.found) > 0 {
+		j.Verdict = models.VerdictFail
+	}
+	return j
+}

@@ -1,0 +1,151 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/host"
+	"github.com/simrun-dev/simrun/system/persist"
+)
+
+// flakiness is how the calls of one machine's clients to Blob and Consensus fail.
+type flakiness struct {
+	w           *sim.World
+	calls       *sim.Stream
+	share, told int // parts per million; see the fault persist.indeterminate
+}
+
+var errInjected = errors.New("connection lost")
+
+// fate is what becomes of a call.
+type fate int
+
+const (
+	fateNormal  fate = iota
+	fateRefused      // not executed, and the caller is told so
+	fateLost         // not executed, and the caller is not told
+	fateSilent       // executed, and the caller is not told
+	fateLate         // executed some time after the caller was told that nobody knows
+)
+
+// next decides the fate of a call: one word of the stream each, whether or not the fault is in
+// force, so that no call's fate depends on those before it.
+func (f *flakiness) next() (fate, time.Duration) {
+	word := f.calls.Uint64()
+	part := func(salt string) *sim.Stream { return sim.NewStream(word, salt) }
+	if !part("fails").PerMillion(f.share) {
+		return fateNormal, 0
+	}
+	if part("told").PerMillion(f.told) {
+		return fateRefused, 0
+	}
+	switch part("executed").N(4) {
+	case 0, 1:
+		return fateLost, 0
+	case 2:
+		return fateSilent, 0
+	default:
+		return fateLate, time.Duration(part("late").Between(int64(time.Millisecond), int64(3*time.Second)))
+	}
+}
+
+// apply does a call to a store, or not, as its fate is. A call that changes nothing is executed or
+// refused; when is of no matter.
+func apply[T any](h host.Host, f *flakiness, op, key string, reads bool, call func(context.Context) (T, error), ctx context.Context) (T, error) {
+	what, delay := f.next()
+	var zero T
+	fail := func(kind error) (T, error) {
+		return zero, &persist.StoreError{Op: op, Key: key, Kind: kind, Err: errInjected}
+	}
+	switch what {
+	case fateNormal:
+		return call(ctx)
+	case fateRefused:
+		return fail(persist.ErrDeterminate)
+	case fateSilent:
+		if _, err := call(ctx); err != nil {
+			return zero, err
+		}
+	case fateLate:
+		if !reads {
+			h.Go("late "+op, func() {
+				h.Clock().Sleep(delay)
+				late, cancel := h.Clock().WithTimeout(context.Background(), opTimeout)
+				defer cancel()
+				_, _ = call(late)
+			})
+		}
+	}
+	return fail(persist.ErrIndeterminate)
+}
+
+type flakyConsensus struct {
+	persist.Consensus
+	h host.Host
+	f *flakiness
+}
+
+func (c *flakyConsensus) Head(ctx context.Context, key string) (persist.Versioned, error) {
+	return apply(c.h, c.f, "head", key, true, func(ctx context.Context) (persist.Versioned, error) {
+		return c.Consensus.Head(ctx, key)
+	}, ctx)
+}
+
+func (c *flakyConsensus) CompareAndSet(ctx context.Context, key string, expected persist.SeqNo, next persist.Versioned) (bool, error) {
+	return apply(c.h, c.f, "compare-and-set", key, false, func(ctx context.Context) (bool, error) {
+		return c.Consensus.CompareAndSet(ctx, key, expected, next)
+	}, ctx)
+}
+
+func (c *flakyConsensus) Scan(ctx context.Context, key string, from persist.SeqNo, limit int) ([]persist.Versioned, error) {
+	return apply(c.h, c.f, "scan", key, true, func(ctx context.Context) ([]persist.Versioned, error) {
+		return c.Consensus.Scan(ctx, key, from, limit)
+	}, ctx)
+}
+
+func (c *flakyConsensus) Truncate(ctx context.Context, key string, seqno persist.SeqNo) (int, error) {
+	return apply(c.h, c.f, "truncate", key, false, func(ctx context.Context) (int, error) {
+		return c.Consensus.Truncate(ctx, key, seqno)
+	}, ctx)
+}
+
+type flakyBlob struct {
+	persist.Blob
+	h host.Host
+	f *flakiness
+}
+
+func (b *flakyBlob) Set(ctx context.Context, key string, value []byte) error {
+	_, err := apply(b.h, b.f, "set", key, false, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, b.Blob.Set(ctx, key, value)
+	}, ctx)
+	return err
+}
+
+type blobValue struct {
+	value []byte
+	ok    bool
+}
+
+func (b *flakyBlob) Get(ctx context.Context, key string) ([]byte, bool, error) {
+	v, err := apply(b.h, b.f, "get", key, true, func(ctx context.Context) (blobValue, error) {
+		value, ok, err := b.Blob.Get(ctx, key)
+		return blobValue{value, ok}, err
+	}, ctx)
+	return v.value, v.ok, err
+}
+
+type deleted struct {
+	size    int64
+	existed bool
+}
+
+func (b *flakyBlob) Delete(ctx context.Context, key string) (int64, bool, error) {
+	d, err := apply(b.h, b.f, "delete", key, false, func(ctx context.Context) (deleted, error) {
+		size, existed, err := b.Blob.Delete(ctx, key)
+		return deleted{size, existed}, err
+	}, ctx)
+	return d.size, d.existed, err
+}

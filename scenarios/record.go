@@ -1,0 +1,173 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/persist"
+)
+
+// Numbers of clients in histories that are not one of the workload's own.
+const (
+	rivalID = 1_000_000 + iota
+	finalID
+)
+
+// opTimeout is how long clients wait for an operation before they give it up.
+const opTimeout = 5 * time.Second
+
+// clientConfig is how processes use persist when their leases are not what is tested: no lease
+// runs out within a run.
+var clientConfig = persist.Config{
+	ReaderLease: 10 * time.Minute, HeartbeatInterval: 5 * time.Second, WriterLease: 10 * time.Minute,
+	RetryMin: 4 * time.Millisecond, RetryMax: time.Second, PollMin: 10 * time.Millisecond, PollMax: 200 * time.Millisecond,
+}
+
+// recorder writes operations into a history and into the world's trace, whose order of events is
+// the history's clock. A nil recorder records nothing. Operations must be ended by the task that
+// began them, and not by a deferred call: a task that is killed leaves its operation open.
+type recorder struct {
+	w *sim.World
+	h *models.History
+}
+
+func newRecorder(w *sim.World) *recorder { return &recorder{w, models.NewHistory()} }
+
+func (r *recorder) begin(client int, kind string, input any) models.Token {
+	if r == nil {
+		return models.Token{}
+	}
+	at := r.w.Op(fmt.Sprintf("client %d calls %s%v", client, kind, input))
+	return r.h.Begin(client, kind, input, at, int64(r.w.Now()))
+}
+
+func (r *recorder) end(t models.Token, client int, outcome models.Outcome, output any) {
+	if r == nil {
+		return
+	}
+	text := fmt.Sprintf("client %d: %s", client, outcome)
+	if output != nil {
+		text = fmt.Sprintf("%s %v", text, output)
+	}
+	r.h.End(t, outcome, output, r.w.Op(text), int64(r.w.Now()))
+}
+
+// count is how many operations began, and how many of them succeeded.
+func (r *recorder) count() (ops, succeeded int) {
+	for _, op := range r.h.Ops() {
+		if op.Outcome == models.Ok {
+			succeeded++
+		}
+	}
+	return r.h.Len(), succeeded
+}
+
+func frontier(f persist.Frontier) models.Frontier {
+	if t, ok := f.Time(); ok {
+		return models.At(t)
+	}
+	return models.Closed()
+}
+
+func since(f persist.Frontier) models.Since { return models.Since{Since: frontier(f)} }
+
+// appendRecorded appends and records the call and what came of it.
+func appendRecorded(ctx context.Context, rec *recorder, d *durability, client int, w *persist.WriteHandle, updates []persist.Update, expected, next persist.Frontier) error {
+	in := models.CompareAndAppend{Shard: string(w.Shard()), Expected: frontier(expected), New: frontier(next)}
+	for _, u := range updates {
+		in.Updates = append(in.Updates, models.Update{Data: u.Data, TS: u.Time, Diff: u.Diff})
+	}
+	t := rec.begin(client, models.KindCompareAndAppend, in)
+	err := w.CompareAndAppend(ctx, updates, expected, next)
+	d.check("append", err)
+	var mismatch *persist.UpperMismatch
+	var invalid *persist.InvalidUsage
+	switch {
+	case err == nil:
+		rec.end(t, client, models.Ok, nil)
+	case errors.As(err, &mismatch):
+		rec.end(t, client, models.Fail, models.UpperMismatch{Current: frontier(mismatch.Current)})
+	case errors.As(err, &invalid):
+		rec.end(t, client, models.Fail, models.InvalidUsage{})
+	case errors.Is(err, persist.ErrDeterminate) && !errors.Is(err, persist.ErrIndeterminate):
+		rec.end(t, client, models.Fail, nil)
+	default:
+		rec.end(t, client, models.Unknown, nil)
+	}
+	return err
+}
+
+// upperRecorded fetches the upper and records it.
+func upperRecorded(ctx context.Context, rec *recorder, d *durability, client int, w *persist.WriteHandle) (persist.Frontier, error) {
+	t := rec.begin(client, models.KindFetchUpper, models.FetchUpper{Shard: string(w.Shard())})
+	upper, err := w.FetchRecentUpper(ctx)
+	d.check("fetch upper", err)
+	if err != nil {
+		rec.end(t, client, models.Fail, nil)
+		return upper, err
+	}
+	rec.end(t, client, models.Ok, models.Upper{Upper: frontier(upper)})
+	return upper, nil
+}
+
+// reader is a read handle with the name under which it is recorded.
+type reader struct {
+	*persist.ReadHandle
+	name string
+	live bool // its lease can't run out within the run
+}
+
+func openReaderRecorded(ctx context.Context, rec *recorder, d *durability, client int, c *persist.Client, shard, name string, live bool) (*reader, error) {
+	t := rec.begin(client, models.KindOpenReader, models.OpenReader{Shard: shard, Reader: name})
+	h, err := c.OpenReader(ctx, persist.ShardID(shard))
+	d.check("open reader", err)
+	if err != nil {
+		rec.end(t, client, models.Unknown, nil)
+		return nil, err
+	}
+	rec.end(t, client, models.Ok, since(h.Since()))
+	return &reader{h, name, live}, nil
+}
+
+// snapshotRecorded reads the contents as of a time and records them.
+func snapshotRecorded(ctx context.Context, rec *recorder, d *durability, client int, r *reader, asOf uint64) ([]persist.Update, error) {
+	t := rec.begin(client, models.KindSnapshot, models.Snapshot{Shard: string(r.Shard()), AsOf: asOf, Reader: r.name, Live: r.live})
+	rows, err := r.SnapshotAndFetch(ctx, asOf)
+	d.check("snapshot", err)
+	var gone *persist.SinceError
+	switch {
+	case err == nil:
+		out := models.Contents{Rows: make([]models.Row, len(rows))}
+		for i, u := range rows {
+			out.Rows[i] = models.Row{Data: u.Data, Diff: u.Diff}
+		}
+		rec.end(t, client, models.Ok, out)
+	case errors.As(err, &gone):
+		rec.end(t, client, models.Fail, models.SinceError{Since: frontier(gone.Since)})
+	case errors.Is(err, persist.ErrLeaseExpired):
+		rec.end(t, client, models.Fail, models.LeaseExpired{})
+	default:
+		rec.end(t, client, models.Fail, nil)
+	}
+	return rows, err
+}
+
+// downgradeRecorded moves a reader's hold and records it.
+func downgradeRecorded(ctx context.Context, rec *recorder, d *durability, client int, r *reader, to persist.Frontier) error {
+	t := rec.begin(client, models.KindDowngradeSince, models.DowngradeSince{Shard: string(r.Shard()), Reader: r.name, Since: frontier(to), Live: r.live})
+	got, err := r.DowngradeSince(ctx, to)
+	d.check("downgrade since", err)
+	switch {
+	case err == nil:
+		rec.end(t, client, models.Ok, since(got))
+	case errors.Is(err, persist.ErrLeaseExpired):
+		rec.end(t, client, models.Fail, models.LeaseExpired{})
+	default:
+		rec.end(t, client, models.Unknown, nil)
+	}
+	return err
+}

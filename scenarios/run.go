@@ -1,0 +1,294 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/simrun-dev/simrun/faults"
+	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/host"
+)
+
+// Phase is a part of a run.
+type Phase int
+
+// The phases of a run, in order.
+const (
+	PhaseStart Phase = iota
+	PhaseFaults
+	PhaseHeal
+	PhaseSettle
+	PhaseFinal
+)
+
+func (p Phase) String() string {
+	return [...]string{"start", "faults", "heal", "settle", "final"}[p]
+}
+
+const (
+	startLimit = 60 * time.Second
+	finalLimit = 120 * time.Second
+	// maxEvents bounds a run that makes no progress in virtual time.
+	maxEvents = 50_000_000
+	// poll is how often conditions are looked at.
+	poll = 5 * time.Millisecond
+)
+
+// Run is one run of a scenario, from building it to judging it.
+type Run struct {
+	// World is the cluster. Workloads and checks run in its own process.
+	World *sim.World
+
+	scenario *Scenario
+	options  Options
+	settings map[string]string
+	topology faults.Topology
+	handlers map[string]faults.Handler
+	plan     *faults.Plan
+	injector *faults.Injector
+
+	phase   Phase
+	ready   []condition
+	settled []condition
+	final   []func() error
+	oracles []models.Oracle
+	counts  []func() (ops, succeeded int)
+}
+
+type condition struct {
+	name  string
+	holds func() bool
+}
+
+// Int is a setting that is a whole number.
+func (r *Run) Int(name string) int {
+	n, err := strconv.Atoi(r.Setting(name))
+	if err != nil {
+		panic(err) // settings are checked before a run is built
+	}
+	return n
+}
+
+// Duration is a setting that is a duration.
+func (r *Run) Duration(name string) time.Duration {
+	d, err := time.ParseDuration(r.Setting(name))
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// Setting is a setting's value.
+func (r *Run) Setting(name string) string {
+	v, ok := r.settings[name]
+	if !ok {
+		panic(fmt.Sprintf("scenarios: scenario %s has no setting %q", r.scenario.Name, name))
+	}
+	return v
+}
+
+// Phase is the present phase.
+func (r *Run) Phase() Phase { return r.phase }
+
+// Working tells whether the workload is to begin new operations.
+func (r *Run) Working() bool { return r.phase <= PhaseFaults }
+
+// Plan is the run's fault plan.
+func (r *Run) Plan() *faults.Plan { return r.plan }
+
+// AddNode adds a machine that faults may act on; its role groups it with others that do the same.
+func (r *Run) AddNode(name, role string, boot func(host.Host)) *sim.Node {
+	r.topology.Machines = append(r.topology.Machines, faults.Machine{Name: name, Role: role})
+	return r.World.NewNode(name, boot)
+}
+
+// Handle makes a kind of fault possible: how it is carried out, and what it may act on.
+func (r *Run) Handle(kind string, subjects []string, h faults.Handler) {
+	if r.handlers[kind] != nil {
+		panic(fmt.Sprintf("scenarios: two handlers for %s", kind))
+	}
+	r.handlers[kind] = h
+	r.topology.Subjects[kind] = subjects
+}
+
+func (r *Run) handled() []string {
+	names := make([]string, 0, len(r.handlers))
+	for name := range r.handlers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Ready adds a condition that ends the start phase.
+func (r *Run) Ready(name string, holds func() bool) {
+	r.ready = append(r.ready, condition{name, holds})
+}
+
+// Settled adds a condition that must come true in the settle phase. Its name completes "... has not
+// come true".
+func (r *Run) Settled(name string, holds func() bool) {
+	r.settled = append(r.settled, condition{name, holds})
+}
+
+// Final adds a task of the final phase. They run one after another, in the order in which they were
+// added; an error is a failure of liveness.
+func (r *Run) Final(fn func() error) { r.final = append(r.final, fn) }
+
+// Judge adds an oracle. It is asked after the run, if no task panicked and all phases were gone
+// through or a violation was found on the way.
+func (r *Run) Judge(o models.Oracle) { r.oracles = append(r.oracles, o) }
+
+// Count adds a source of how many operations were begun and how many of them succeeded.
+func (r *Run) Count(fn func() (ops, succeeded int)) { r.counts = append(r.counts, fn) }
+
+// direct is the task that takes a run through its phases.
+func (r *Run) direct() {
+	w := r.World
+	if !r.await(r.ready, startLimit) {
+		return
+	}
+	r.enter(PhaseFaults)
+	r.injector.Start()
+	w.Sleep(r.Duration("duration"))
+
+	r.enter(PhaseHeal)
+	r.injector.Heal()
+	for _, n := range w.Nodes() {
+		n.Resume()
+		n.Restart()
+	}
+
+	r.enter(PhaseSettle)
+	if !r.await(r.settled, r.Duration("settle")) {
+		return
+	}
+
+	r.enter(PhaseFinal)
+	for _, fn := range r.final {
+		if err := fn(); err != nil {
+			w.Fail("liveness", "the final reads failed on a healed system: %v", err)
+			return
+		}
+	}
+	w.Stop()
+}
+
+func (r *Run) enter(p Phase) {
+	r.phase = p
+	r.World.Fault("phase " + p.String())
+}
+
+// await waits until all conditions hold, and reports the first one that did not in time.
+func (r *Run) await(conditions []condition, limit time.Duration) bool {
+	w := r.World
+	deadline := w.Now() + limit
+	for _, c := range conditions {
+		for !c.holds() {
+			if w.Now() >= deadline {
+				w.Fail("liveness", "%s has not come true within %v of virtual time (phase %v)", c.name, limit, r.phase)
+				return false
+			}
+			w.Sleep(poll)
+		}
+	}
+	return true
+}
+
+// Execute runs the scenario once. It returns early, with verdict Unknown, when ctx is done. What
+// is wrong with the options is an Unknown of oracle "options"; see [Scenario.Check].
+func (s *Scenario) Execute(ctx context.Context, opt Options) Result {
+	began := wallClock()
+	res := Result{
+		Scenario: s.Name, Seed: opt.Seed, Verdict: Unknown, TraceHash: fmt.Sprintf("%016x", 0),
+		Faults: map[string]int{}, Sometimes: map[string]int{}, Failures: []Failure{},
+		Settings: s.settings(opt.Settings),
+	}
+	r, err := s.prepare(ctx, opt)
+	if err != nil {
+		res.Failures = append(res.Failures, Failure{Oracle: "options", Message: err.Error()})
+		return res
+	}
+	w := r.World
+	defer w.Close()
+	w.Go("director", r.direct)
+	err = w.Run()
+	res.TraceHash = fmt.Sprintf("%016x", w.Hash())
+	res.Events = w.Events()
+	res.VirtualNS = int64(w.Now())
+	res.Faults = r.injector.Fired()
+	res.Sometimes = w.Sometimes()
+	succeeded := 0
+	for _, count := range r.counts {
+		ops, ok := count()
+		res.Ops += ops
+		succeeded += ok
+	}
+	r.conclude(&res, err, succeeded)
+	if opt.Inspect != nil {
+		opt.Inspect(r)
+	}
+	res.WallNS = int64(wallClock().Sub(began))
+	return res
+}
+
+// conclude works out the verdict.
+func (r *Run) conclude(res *Result, err error, succeeded int) {
+	w := r.World
+	here := func(oracle, format string, args ...any) Failure {
+		return Failure{oracle, fmt.Sprintf(format, args...), int64(w.Now()), w.Events()}
+	}
+	var violations, undecided []Failure
+	for _, f := range w.Failures() {
+		violations = append(violations, Failure{f.Oracle, f.Message, int64(f.At), f.Event})
+	}
+	var deadlock *sim.Deadlock
+	switch {
+	case errors.Is(err, sim.ErrInterrupted):
+		res.Failures = []Failure{here("interrupted", "the run was interrupted at %v of virtual time", w.Now())}
+		return
+	case errors.As(err, &deadlock):
+		violations = append(violations, here("deadlock", "%v", err))
+	case err != nil && len(violations) == 0:
+		undecided = append(undecided, here("limit", "%v", err))
+	}
+	for _, o := range r.oracles {
+		j := o.Judge()
+		for _, v := range j.Violations {
+			f := Failure{v.Oracle, v.Message, v.AtNS, v.Event}
+			if j.Verdict == models.VerdictFail {
+				violations = append(violations, f)
+			} else {
+				undecided = append(undecided, f)
+			}
+		}
+		if j.Verdict != models.VerdictFail && j.Judged == 0 {
+			undecided = append(undecided, here("vacuous", "oracle %s had nothing to judge", j.Oracle))
+		}
+	}
+	if succeeded == 0 {
+		undecided = append(undecided, here("vacuous", "no operation succeeded"))
+	}
+	if len(r.plan.Faults) > 0 && len(res.Faults) == 0 {
+		undecided = append(undecided, here("vacuous", "none of the %d faults of the plan began", len(r.plan.Faults)))
+	}
+	switch {
+	case len(violations) > 0:
+		res.Verdict, res.Failures = Fail, violations
+	case len(undecided) > 0:
+		res.Verdict, res.Failures = Unknown, undecided
+	default:
+		res.Verdict = Pass
+	}
+	// Yield between runs: a worker that never blocks would starve the one that reports.
+	runtime.Gosched()
+}
+
+// wallClock is the real time, for Result.WallNS only: it is not part of the simulation.
+func wallClock() time.Time { return time.Now() }

@@ -1,0 +1,372 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/host"
+	"github.com/simrun-dev/simrun/system/persist"
+)
+
+var shardSettings = []Setting{
+	{Name: "clients", Default: "4", Doc: "machines that append to and read the shards"},
+	{Name: "shards", Default: "3", Doc: "shards they share"},
+	{Name: "pace", Default: "120ms", Doc: "mean time between two operations of a client"},
+}
+
+// shard is the scenario of direct operations on shards.
+func shard() *Scenario {
+	return &Scenario{
+		Name:     "shard",
+		Doc:      "clients and rivals append to, read and downgrade a few persist shards directly",
+		Settings: shardSettings,
+		Oracles:  []string{models.OracleLinearizable, models.OracleDefinite, oracleDurable},
+		Build: func(r *Run) {
+			c := addPersist(r)
+			names := shardNames("s", r.Int("shards"))
+			rec := addShardClients(r, c, names)
+			c.rivals(shardRivals(c, rec, names))
+			c.unreliable(append(clientNames(r), rivalNode)...)
+		},
+	}
+}
+
+func shardNames(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%d", prefix, i+1)
+	}
+	return names
+}
+
+// shardRivals makes the shards targets of the rival, as one more client of their history.
+func shardRivals(c *persistCluster, rec *recorder, shards []string) []rivalTarget {
+	targets := make([]rivalTarget, len(shards))
+	for i, name := range shards {
+		targets[i] = rivalTarget{name, func(ctx context.Context, w *persist.WriteHandle, updates []persist.Update, expected, next persist.Frontier) {
+			_ = appendRecorded(ctx, rec, c.durable, rivalID, w, updates, expected, next)
+		}}
+	}
+	return targets
+}
+
+func clientNames(r *Run) []string { return shardNames("client-", r.Int("clients")) }
+
+// addShardClients adds the clients, the final reads and the oracles.
+func addShardClients(r *Run, c *persistCluster, shards []string) *recorder {
+	rec := newRecorder(r.World)
+	r.Count(rec.count)
+	mix := drawMix(r.World)
+	for i, name := range clientNames(r) {
+		cl := &shardClient{r: r, c: c, rec: rec, number: i + 1, shards: shards, mix: mix}
+		cl.choices = r.World.NewStream("workload", name)
+		r.AddNode(name, "client", cl.boot)
+		r.Settled(name+" ending its last operation", func() bool { return cl.done })
+	}
+	r.Final(func() error { return readAll(r, c, rec, shards) })
+	r.Judge(models.Linearizable{History: rec.h})
+	r.Judge(models.Definite{History: rec.h})
+	return rec
+}
+
+// opKinds are what clients do. Which of them a run does, and how much, is drawn per run: a mix that
+// always does everything keeps some states from ever building up.
+type opKind int
+
+const (
+	opAppend opKind = iota
+	opFetchUpper
+	opSnapshot
+	opDowngrade
+	opReopen
+	opCritical
+	opMisuse
+	opKinds
+)
+
+type opMix struct {
+	weight [opKinds]uint64
+	total  uint64
+	// shortLease is whether the leases of readers and writers can run out within the run.
+	shortLease bool
+}
+
+func drawMix(w *sim.World) opMix {
+	var m opMix
+	for k := range opKinds {
+		s := w.NewStream("workload", "mix", fmt.Sprint(int(k)))
+		// Appends and snapshots are always on: without them nothing can be judged.
+		if k == opAppend || k == opSnapshot || s.N(3) > 0 {
+			m.weight[k] = 1 + s.N(100)
+		}
+		m.total += m.weight[k]
+	}
+	m.shortLease = w.NewStream("workload", "lease").N(3) == 0
+	return m
+}
+
+func (m *opMix) pick(s *sim.Stream) opKind {
+	n := s.N(m.total)
+	for k, weight := range m.weight {
+		if n < weight {
+			return opKind(k)
+		}
+		n -= weight
+	}
+	panic("scenarios: weights that don't add up")
+}
+
+// shardClient is one client, over all the lives of its machine.
+type shardClient struct {
+	r       *Run
+	c       *persistCluster
+	rec     *recorder
+	number  int
+	shards  []string
+	mix     opMix
+	choices *sim.Stream // one choice an operation: the address of all it draws
+	ops     int
+	done    bool
+}
+
+// shardHandles are what a client process holds of one shard.
+type shardHandles struct {
+	writer   *persist.WriteHandle
+	reader   *reader
+	critical *persist.SinceHandle
+	upper    persist.Frontier // as last seen
+}
+
+func (c *shardClient) boot(h host.Host) {
+	c.done = false
+	cfg := clientConfig
+	if c.mix.shortLease {
+		cfg.ReaderLease, cfg.HeartbeatInterval, cfg.WriterLease = 3*time.Second, time.Second, 6*time.Second
+	}
+	client := c.c.client(h, cfg)
+	held := map[string]*shardHandles{}
+	for c.r.Working() {
+		c.ops++
+		draw := sim.NewStream(c.choices.Uint64(), "op")
+		h.Clock().Sleep(sim.Exp(0, c.r.Duration("pace")).Sample(draw.Uint64()))
+		name := c.shards[draw.N(uint64(len(c.shards)))]
+		if held[name] == nil {
+			held[name] = &shardHandles{}
+		}
+		ctx, cancel := h.Clock().WithTimeout(context.Background(), opTimeout)
+		c.operate(ctx, client, name, held[name], draw)
+		cancel()
+	}
+	c.done = true
+}
+
+// operate does one operation. Errors are recorded where they say something about the shard;
+// otherwise the client just goes on.
+func (c *shardClient) operate(ctx context.Context, client *persist.Client, name string, s *shardHandles, draw *sim.Stream) {
+	if s.writer == nil {
+		w, err := client.OpenWriter(ctx, persist.ShardID(name))
+		c.c.durable.check("open writer", err)
+		if err != nil {
+			return
+		}
+		s.writer = w
+	}
+	kind := c.mix.pick(draw)
+	if kind >= opSnapshot && kind <= opReopen && (s.reader == nil || kind == opReopen) {
+		if s.reader != nil {
+			// Half of the readers are left to their leases.
+			if draw.N(2) == 0 {
+				c.c.durable.check("expire reader", s.reader.Expire(ctx))
+			}
+			s.reader = nil
+		}
+		id := fmt.Sprintf("reader-%d-%d", c.number, c.ops)
+		r, err := openReaderRecorded(ctx, c.rec, c.c.durable, c.number, client, name, id, !c.mix.shortLease)
+		if err != nil {
+			return
+		}
+		s.reader = r
+	}
+	switch kind {
+	case opAppend:
+		c.append(ctx, s, draw)
+	case opFetchUpper:
+		if upper, err := upperRecorded(ctx, c.rec, c.c.durable, c.number, s.writer); err == nil {
+			s.upper = upper
+		}
+	case opSnapshot, opReopen:
+		c.snapshot(ctx, s, draw)
+	case opDowngrade:
+		c.downgrade(ctx, s, draw)
+	case opCritical:
+		c.moveCritical(ctx, client, name, s, draw)
+	case opMisuse:
+		c.misuse(ctx, s, draw)
+	}
+}
+
+// time is the element of an open upper; of a closed one it is 0, which these workloads never make.
+func (s *shardHandles) time() uint64 {
+	t, _ := s.upper.Time()
+	return t
+}
+
+func (c *shardClient) append(ctx context.Context, s *shardHandles, draw *sim.Stream) {
+	switch draw.N(10) {
+	case 0, 1, 2:
+		upper, err := upperRecorded(ctx, c.rec, c.c.durable, c.number, s.writer)
+		if err != nil {
+			return
+		}
+		s.upper = upper
+	case 3: // something old
+		s.upper = persist.At(draw.N(s.time() + 1))
+	case 4: // something that may yet come
+		s.upper = persist.At(s.time() + draw.N(3))
+	}
+	t := s.time()
+	width := draw.N(4) // 0: an empty append that leaves the upper where it is
+	updates := make([]persist.Update, 0, 3)
+	for i := uint64(0); width > 0 && i < draw.N(4); i++ {
+		updates = append(updates, persist.Update{
+			Data: fmt.Sprintf("c%d-%d-%d", c.number, c.ops, i),
+			Time: t + draw.N(width),
+			Diff: []int64{1, 1, 2, -1}[draw.N(4)],
+		})
+	}
+	next := persist.At(t + width)
+	err := appendRecorded(ctx, c.rec, c.c.durable, c.number, s.writer, updates, s.upper, next)
+	var mismatch *persist.UpperMismatch
+	switch {
+	case err == nil:
+		s.upper = next
+	case errors.As(err, &mismatch):
+		s.upper = mismatch.Current
+	}
+}
+
+func (c *shardClient) snapshot(ctx context.Context, s *shardHandles, draw *sim.Stream) {
+	t := s.time()
+	asOf := t
+	switch draw.N(8) {
+	case 0: // not yet there: has to wait
+		asOf = t + draw.N(2)
+	case 1, 2: // anywhere, often below the since
+		asOf = draw.N(t + 1)
+	case 3, 4, 5: // lately
+		asOf = t - min(t, 1+draw.N(8))
+	default:
+		asOf = t - min(t, 1)
+	}
+	_, err := snapshotRecorded(ctx, c.rec, c.c.durable, c.number, s.reader, asOf)
+	if errors.Is(err, persist.ErrLeaseExpired) {
+		s.reader = nil
+	}
+}
+
+func (c *shardClient) downgrade(ctx context.Context, s *shardHandles, draw *sim.Stream) {
+	to := persist.At(s.time() - min(s.time(), draw.N(12)))
+	if errors.Is(downgradeRecorded(ctx, c.rec, c.c.durable, c.number, s.reader, to), persist.ErrLeaseExpired) {
+		s.reader = nil
+	}
+}
+
+// criticalID is the one critical hold that all clients fight for, each under opaques of its own
+// that only grow.
+const criticalID = "controller"
+
+func (c *shardClient) moveCritical(ctx context.Context, client *persist.Client, name string, s *shardHandles, draw *sim.Stream) {
+	if s.critical == nil {
+		t := c.rec.begin(c.number, models.KindOpenCritical, models.OpenCritical{Shard: name, ID: criticalID})
+		h, err := client.OpenCritical(ctx, persist.ShardID(name), criticalID, 0)
+		c.c.durable.check("open critical", err)
+		if err != nil {
+			c.rec.end(t, c.number, models.Unknown, nil)
+			return
+		}
+		c.rec.end(t, c.number, models.Ok, models.Hold{Opaque: uint64(h.Opaque()), Since: frontier(h.Since())})
+		s.critical = h
+	}
+	expected, next := s.critical.Opaque(), persist.Opaque(c.ops*1000+c.number)
+	if next <= expected {
+		next = expected
+	}
+	to := persist.At(s.time() - min(s.time(), draw.N(12)))
+	t := c.rec.begin(c.number, models.KindCompareAndDowngradeSince, models.CompareAndDowngradeSince{
+		Shard: name, ID: criticalID, Expected: uint64(expected), New: uint64(next), Since: frontier(to),
+	})
+	got, err := s.critical.CompareAndDowngradeSince(ctx, expected, next, to)
+	c.c.durable.check("downgrade critical since", err)
+	var fenced *persist.OpaqueMismatch
+	switch {
+	case err == nil:
+		c.rec.end(t, c.number, models.Ok, since(got))
+	case errors.As(err, &fenced) && !fenced.Uncertain:
+		c.rec.end(t, c.number, models.Fail, models.OpaqueMismatch{Actual: uint64(fenced.Actual)})
+	case errors.Is(err, persist.ErrDeterminate) && !errors.Is(err, persist.ErrIndeterminate):
+		c.rec.end(t, c.number, models.Fail, nil)
+	default:
+		c.rec.end(t, c.number, models.Unknown, nil)
+	}
+}
+
+// misuse asks for what can't be right.
+func (c *shardClient) misuse(ctx context.Context, s *shardHandles, draw *sim.Stream) {
+	t := s.time()
+	row := persist.Update{Data: fmt.Sprintf("bad-%d-%d", c.number, c.ops), Time: t, Diff: 1}
+	expected, next := persist.At(t+1), persist.At(t+2)
+	switch draw.N(3) {
+	case 0: // before the expected upper
+	case 1: // at the new upper
+		row.Time = t + 2
+	default: // no room
+		expected, next = persist.At(t), persist.At(t)
+	}
+	_ = appendRecorded(ctx, c.rec, c.c.durable, c.number, s.writer, []persist.Update{row}, expected, next)
+}
+
+// readAll reads what each shard holds in the end, so that what became of every append is known.
+func readAll(r *Run, c *persistCluster, rec *recorder, shards []string) error {
+	h := r.World.Host()
+	client := c.client(h, clientConfig)
+	defer client.Close()
+	for _, name := range shards {
+		ctx, cancel := h.Clock().WithTimeout(context.Background(), 30*time.Second)
+		err := readLast(ctx, rec, c, client, name)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("shard %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func readLast(ctx context.Context, rec *recorder, c *persistCluster, client *persist.Client, name string) error {
+	w, err := client.OpenWriter(ctx, persist.ShardID(name))
+	if err != nil {
+		return err
+	}
+	upper, err := upperRecorded(ctx, rec, c.durable, finalID, w)
+	if err != nil {
+		return err
+	}
+	rd, err := openReaderRecorded(ctx, rec, c.durable, finalID, client, name, "reader-final-"+name, true)
+	if err != nil {
+		return err
+	}
+	t, _ := upper.Time()
+	low, _ := rd.Since().Time()
+	for asOf := low; asOf < t; asOf++ {
+		if t-asOf > 4 && (asOf-low)%7 != 0 {
+			continue // the last ones, and a sample of the others
+		}
+		if _, err := snapshotRecorded(ctx, rec, c.durable, finalID, rd, asOf); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+package persist
+
+import (
+	"context"
+
+	"github.com/simrun-dev/simrun/system/host"
+)
+
+// DiskConsensus is a Consensus on one machine's disk. A log holds every change; a change is
+// synced before it is answered, and before anyone can read it. All keys' retained versions are
+// in memory as well.
+//
+// One task writes the log. What reaches it while it syncs becomes one frame, and one sync.
+type DiskConsensus struct {
+	h         host.Host
+	log       *recordLog // of the writing task
+	proposals *host.Chan[*proposal]
+	closed    *host.Chan[struct{}] // closed when the writing task has ended
+	compactAt int64                // size of the log at which it is next looked at, of the writing task
+
+	mu        *host.Mutex
+	registers registers // what is durable
+}
+
+// proposal is a change that a caller waits for.
+type proposal struct {
+	change   change
+	expected SeqNo // of a changeSet
+	answer   *host.Chan[proposalAnswer]
+	result   proposalAnswer
+}
+
+type proposalAnswer struct {
+	committed bool // of a changeSet
+	dropped   int  // of a changeTruncate
+	err       error
+}
+
+const (
+	consensusLogName = "consensus.log"
+	// maxGroup bounds the changes of one frame.
+	maxGroup = 128
+	// minCompact is the size of a log, in bytes, below which it is not worth rewriting.
+	minCompact = 1 << 20
+)
+
+// OpenDiskConsensus opens the store in the directory of the host's disk, "" for the root. It
+// fails with ErrCorrupt when the log is damaged elsewhere than at its end.
+func OpenDiskConsensus(h host.Host, dir string) (*DiskConsensus, error) {
+	d := &DiskConsensus{
+		h: h, registers: registers{}, compactAt: minCompact,
+		mu:        host.NewMutex(h, "disk consensus"),
+		proposals: host.NewChan[*proposal](h, "disk consensus proposals", maxGroup),
+		closed:    host.NewChan[struct{}](h, "disk consensus closed", 0),
+	}
+	var err error
+	if d.log, err = openRecordLog(h, dir, consensusLogName, d.replay); err != nil {
+		return nil, err
+	}
+	h.Go("disk consensus log", d.write)
+	return d, nil
+}
+
+// Close ends the store once the changes proposed so far are answered. No method may be called
+// afterwards.
+func (d *DiskConsensus) Close() error {
+	d.proposals.Close()
+	d.closed.Recv()
+	return d.log.close()
+}
+
+func (d *DiskConsensus) replay(payload []byte) error {
+	var changes []change
+	if err := decoding.Unmarshal(payload, &changes); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		d.registers.apply(c)
+	}
+	return nil
+}
+
+// Head is part of Consensus.
+func (d *DiskConsensus) Head(ctx context.Context, key string) (Versioned, error) {
+	if ctx.Err() != nil {
+		return Versioned{}, determinate("head", key, ctx.Err())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.registers.head(key), nil
+}
+
+// Scan is part of Consensus.
+func (d *DiskConsensus) Scan(ctx context.Context, key string, from SeqNo, limit int) ([]Versioned, error) {
+	if ctx.Err() != nil {
+		return nil, determinate("scan", key, ctx.Err())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.registers.scan(key, from, limit), nil
+}
+
+// ListKeys is part of Consensus.
+func (d *DiskConsensus) ListKeys(ctx context.Context) ([]string, error) {
+	if ctx.Err() != nil {
+		return nil, determinate("list", "", ctx.Err())
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.registers.keys(), nil
+}
+
+// CompareAndSet is part of Consensus.
+func (d *DiskConsensus) CompareAndSet(ctx context.Context, key string, expected SeqNo, next Versioned) (bool, error) {
+	answer, err := d.propose(ctx, "compare-and-set", &proposal{
+		change:   change{Kind: changeSet, Key: key, Versioned: next},
+		expected: expected,
+	})
+	return answer.committed, err
+}
+
+// Truncate is part of Consensus.
+func (d *DiskConsensus) Truncate(ctx context.Context, key string, seqno SeqNo) (int, error) {
+	answer, err := d.propose(ctx, "truncate", &proposal{
+		change: change{Kind: changeTruncate, Key: key, Versioned: Versioned{SeqNo: seqno}},
+	})
+	return answer.dropped, err
+}
+
+func (d *DiskConsensus) propose(ctx context.Context, op string, p *proposal) (proposalAnswer, error) {
+	if ctx.Err() != nil {
+		return proposalAnswer{}, determinate(op, p.change.Key, ctx.Err())
+	}
+	p.answer = host.NewChan[proposalAnswer](d.h, "disk consensus answer", 1)
+	if err := d.proposals.SendContext(ctx, p); err != nil {
+		return proposalAnswer{}, determinate(op, p.change.Key, err)
+	}
+	answer, _, err := p.answer.RecvContext(ctx)
+	if err != nil {
+		return proposalAnswer{}, indeterminate(op, p.change.Key, err)
+	}
+	return answer, answer.err
+}
+
+// write is the writing task.
+func (d *DiskConsensus) write() {
+	defer d.closed.Close()
+	for {
+		p, ok := d.proposals.Recv()
+		if !ok {
+			return
+		}
+		group := []*proposal{p}
+		for len(group) < maxGroup {
+			p, ok, ready := d.proposals.TryRecv()
+			if !ready || !ok {
+				break
+			}
+			group = append(group, p)
+		}
+		d.h.Sometimes("persist: several changes were synced at once", len(group) > 1)
+		d.commit(group)
+		for _, p := range group {
+			p.answer.Send(p.result)
+		}
+		d.compact()
+	}
+}
+
+// commit decides the group's proposals, each on what those before it leave behind, and makes
+// those that are allowed durable. As the verdicts build on each other, none is given when that fails.
+func (d *DiskConsensus) commit(group []*proposal) {
+	heads := map[string]SeqNo{}
+	var allowed []*proposal
+	var changes []change
+	for _, p := range group {
+		key := p.change.Key
+		head, ok := heads[key]
+		if !ok {
+			d.mu.Lock()
+			head = d.registers.head(key).SeqNo
+			d.mu.Unlock()
+		}
+		switch p.change.Kind {
+		case changeSet:
+			p.result.committed, p.result.err = checkSet(key, head, p.expected, p.change.Versioned)
+			if !p.result.committed {
+				continue
+			}
+			heads[key] = p.change.SeqNo
+		case changeTruncate:
+			if p.result.err = checkTruncate(key, head, p.change.SeqNo); p.result.err != nil {
+				continue
+			}
+		}
+		allowed = append(allowed, p)
+		changes = append(changes, p.change)
+	}
+	if len(changes) == 0 {
+		return
+	}
+	if undone, err := d.log.append(mustEncode(changes)); err != nil {
+		for _, p := range group {
+			if undone {
+				p.result = proposalAnswer{err: determinate("log", p.change.Key, err)}
+			} else {
+				p.result = proposalAnswer{err: indeterminate("log", p.change.Key, err)}
+			}
+		}
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range allowed {
+		p.result.dropped = d.registers.apply(p.change)
+	}
+}
+
+// compact rewrites the log once most of it is versions dropped since. The log is at least four
+// times what is live then, and comes back only after it grew as much again.
+func (d *DiskConsensus) compact() {
+	if d.log.size < d.compactAt {
+		return
+	}
+	payloads, live := d.livePayloads()
+	d.compactAt = max(minCompact, 4*live)
+	if d.log.size < d.compactAt {
+		return
+	}
+	before := d.log.size
+	if err := d.log.rewrite(payloads); err != nil {
+		d.h.Logf("persist: rewriting the consensus log: %v", err)
+		d.compactAt = 2 * before
+		return
+	}
+	d.h.Sometimes("persist: the consensus log was rewritten", true)
+	d.h.Logf("persist: rewrote the consensus log, %d bytes before, %d now", before, d.log.size)
+}
+
+// livePayloads is the log that makes the registers from nothing, one frame for each key, and
+// its size.
+func (d *DiskConsensus) livePayloads() (payloads [][]byte, size int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, key := range d.registers.keys() {
+		var changes []change
+		for _, v := range d.registers[key] {
+			changes = append(changes, change{Kind: changeSet, Key: key, Versioned: v})
+		}
+		payload := mustEncode(changes)
+		payloads = append(payloads, payload)
+		size += int64(len(payload)) + frameHeader
+	}
+	return payloads, size
+}

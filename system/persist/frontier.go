@@ -1,0 +1,134 @@
+package persist
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"github.com/fxamacker/cbor/v2"
+)
+
+// Frontier is an antichain of times: a set of times none of which is before another. As times
+// are totally ordered it has one element, or none. It divides time in two: what lies before
+// the frontier, and the times at or beyond it.
+//
+// Nothing lies beyond the empty frontier, so it is greater than all others: a shard whose
+// upper is empty is closed for writing for ever, one whose since is empty for reading.
+//
+// The zero value is the frontier of the minimal time, [0]: everything lies beyond it.
+// Frontiers can be compared with ==.
+type Frontier struct {
+	time  uint64 // 0 when empty
+	empty bool
+}
+
+// At returns the frontier with the one element t.
+func At(t uint64) Frontier { return Frontier{time: t} }
+
+// Empty returns the frontier without elements.
+func Empty() Frontier { return Frontier{empty: true} }
+
+// IsEmpty tells whether the frontier has no element.
+func (f Frontier) IsEmpty() bool { return f.empty }
+
+// Time is the frontier's element; ok is false when it has none.
+func (f Frontier) Time() (t uint64, ok bool) { return f.time, !f.empty }
+
+// Elements are the frontier's elements.
+func (f Frontier) Elements() []uint64 {
+	if f.empty {
+		return nil
+	}
+	return []uint64{f.time}
+}
+
+// LessEqual tells whether t is at or beyond the frontier: whether some element is <= t.
+func (f Frontier) LessEqual(t uint64) bool { return !f.empty && f.time <= t }
+
+// LessThan tells whether t is strictly beyond the frontier: whether some element is < t.
+func (f Frontier) LessThan(t uint64) bool { return !f.empty && f.time < t }
+
+// Compare orders frontiers: [0] < [1] < ... < [2^64-1] < []. It is negative, zero or positive
+// as f is less than, equal to or greater than g.
+func (f Frontier) Compare(g Frontier) int {
+	if f.empty != g.empty {
+		if f.empty {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Compare(f.time, g.time)
+}
+
+// Before tells whether f < g.
+func (f Frontier) Before(g Frontier) bool { return f.Compare(g) < 0 }
+
+// Meet is the greatest frontier that is at or before both: what lies beyond either lies
+// beyond it.
+func (f Frontier) Meet(g Frontier) Frontier {
+	if g.Before(f) {
+		return g
+	}
+	return f
+}
+
+// Join is the least frontier that is at or after both: what lies beyond it lies beyond either.
+func (f Frontier) Join(g Frontier) Frontier {
+	if f.Before(g) {
+		return g
+	}
+	return f
+}
+
+// String is "[t]", or "[]".
+func (f Frontier) String() string {
+	if f.empty {
+		return "[]"
+	}
+	return "[" + strconv.FormatUint(f.time, 10) + "]"
+}
+
+// MarshalText is String, so that frontiers read well in JSON and in logs.
+func (f Frontier) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
+
+// UnmarshalText parses what MarshalText made.
+func (f *Frontier) UnmarshalText(text []byte) error {
+	s := string(text)
+	if s == "[]" {
+		*f = Empty()
+		return nil
+	}
+	if len(s) < 3 || s[0] != '[' || s[len(s)-1] != ']' {
+		return fmt.Errorf("persist: frontier %q is neither \"[]\" nor \"[time]\"", s)
+	}
+	t, err := strconv.ParseUint(s[1:len(s)-1], 10, 64)
+	if err != nil {
+		return fmt.Errorf("persist: frontier %q: %w", s, err)
+	}
+	*f = At(t)
+	return nil
+}
+
+// MarshalCBOR encodes the frontier as its time, or as null when it is empty.
+func (f Frontier) MarshalCBOR() ([]byte, error) {
+	if f.empty {
+		return cborNull, nil
+	}
+	return encoding.Marshal(f.time)
+}
+
+// UnmarshalCBOR decodes what MarshalCBOR made.
+func (f *Frontier) UnmarshalCBOR(p []byte) error {
+	if len(p) == 1 && p[0] == cborNull[0] {
+		*f = Empty()
+		return nil
+	}
+	var t uint64
+	if err := decoding.Unmarshal(p, &t); err != nil {
+		return err
+	}
+	*f = At(t)
+	return nil
+}
+
+var cborNull = cbor.RawMessage{0xf6}

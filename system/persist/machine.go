@@ -1,0 +1,239 @@
+package persist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/simrun-dev/simrun/system/host"
+)
+
+// machine executes commands on one shard, for all of a client's handles on it. It keeps the
+// latest version it has seen; that may be a stale one, which never matters to a command that
+// commits, as Consensus takes the next version only from who knows the one before.
+type machine struct {
+	h       host.Host
+	cfg     Config
+	shard   ShardID
+	history history
+	life    context.Context // the client's
+
+	mu      *host.Mutex
+	cached  *state
+	changed *host.Chan[struct{}] // closed, and replaced, when cached changes
+}
+
+func newMachine(h host.Host, cfg Config, shard ShardID, consensus Consensus, life context.Context) *machine {
+	return &machine{
+		h: h, cfg: cfg, shard: shard, life: life,
+		history: history{consensus: consensus, shard: shard},
+		mu:      host.NewMutex(h, "persist state of "+string(shard)),
+		changed: host.NewChan[struct{}](h, "persist change of "+string(shard), 0),
+	}
+}
+
+// now is the time in milliseconds, of this machine's clock.
+func (m *machine) now() uint64 { return millis(m.h.Clock().Now()) }
+
+func millis(t time.Time) uint64 { return uint64(max(0, t.UnixMilli())) }
+
+// state is the latest version seen, and a channel that is closed once there is a later one.
+func (m *machine) state() (*state, *host.Chan[struct{}]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cached, m.changed
+}
+
+// adopt makes s the latest version seen, if it is.
+func (m *machine) adopt(s *state) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := m.cached
+	if old != nil && old.SeqNo >= s.SeqNo {
+		return
+	}
+	err := s.check()
+	m.h.Always("persist: a version of a shard is consistent", err == nil, "%s at %d: %v", m.shard, s.SeqNo, err)
+	if old != nil {
+		err := old.checkSuccessor(s)
+		m.h.Always("persist: upper and since never go back", err == nil, "%s: %v", m.shard, err)
+	}
+	if old == nil || old.upper() != s.upper() {
+		m.h.Note("persist.upper/"+string(m.shard), s.upper().String())
+	}
+	if old == nil || old.Since != s.Since {
+		m.h.Note("persist.since/"+string(m.shard), s.Since.String())
+	}
+	m.cached = s
+	m.changed.Close()
+	m.changed = host.NewChan[struct{}](m.h, m.changed.Name(), 0)
+}
+
+// open makes sure that the shard has a first version and that some version is cached.
+func (m *machine) open(ctx context.Context) error {
+	if s, _ := m.state(); s != nil {
+		return nil
+	}
+	return retry(ctx, m.h, m.cfg, "open", string(m.shard), func() error {
+		s, err := m.history.load(ctx)
+		if err != nil {
+			return err
+		}
+		if s == nil {
+			s = initialState(m.now())
+			committed, err := m.history.commit(ctx, 0, s)
+			if err != nil {
+				return err
+			}
+			if !committed {
+				m.h.Sometimes("persist: two initialised a shard at once", true)
+				return determinate("open", string(m.shard), errors.New("somebody else has just initialised the shard"))
+			}
+		}
+		m.adopt(s)
+		return nil
+	})
+}
+
+// refresh fetches the latest version. It reflects every command acknowledged before the call.
+func (m *machine) refresh(ctx context.Context) (*state, error) {
+	before, _ := m.state()
+	var s *state
+	err := retry(ctx, m.h, m.cfg, "fetch state", string(m.shard), func() (err error) {
+		s, err = m.history.load(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, harmless("fetch state", string(m.shard), err)
+	}
+	if s == nil || s.SeqNo < before.SeqNo {
+		// Going on would mean to never get a version in, or to append anew what others know
+		// to have been appended.
+		got := SeqNo(0)
+		if s != nil {
+			got = s.SeqNo
+		}
+		m.h.Always("persist: consensus keeps what it acknowledged", false, "%s: version %d after version %d", m.shard, got, before.SeqNo)
+		return nil, fmt.Errorf("%w %q: it has version %d, version %d was seen", ErrRegressed, m.shard, got, before.SeqNo)
+	}
+	m.adopt(s)
+	s, _ = m.state() // a later one, if another task was faster
+	return s, nil
+}
+
+// command applies work to the latest version until it declines, or what it made of it is
+// committed. It returns the version that the answer is about: the one committed, or the one,
+// perhaps stale, about which work declined.
+//
+// Attempts that surely did not take effect are repeated. An attempt whose outcome is unknown
+// ends the command, with ErrIndeterminate: what to do next depends on what the work was. Work
+// runs once for each attempt; the time it is given is always that of the attempt, as a command
+// that retries for minutes must not leave behind a heartbeat minutes old.
+func (m *machine) command(ctx context.Context, work func(next *state, now uint64) verdict) (*state, error) {
+	wait := newBackoff(m.h, m.cfg.RetryMin, m.cfg.RetryMax)
+	for {
+		base, _ := m.state()
+		if m.h.Buggify("persist/refresh before a command") {
+			var err error
+			if base, err = m.refresh(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, determinate("change state", string(m.shard), ctx.Err())
+		}
+		now := m.now()
+		next := base.clone()
+		next.SeqNo++
+		next.Walltime = max(now, base.Walltime+1)
+		if work(next, now) == decline {
+			return base, nil
+		}
+		readers, writers := next.expireLeases(now)
+		m.h.Sometimes("persist: a reader's lease expired", readers > 0)
+		m.h.Sometimes("persist: a writer's lease expired", writers > 0)
+
+		committed, err := m.history.commit(ctx, base.SeqNo, next)
+		switch {
+		case err == nil && committed:
+			m.adopt(next)
+			m.truncate(next)
+			return next, nil
+		case err == nil:
+			m.h.Sometimes("persist: a command lost a race and was tried again", true)
+			latest, err := m.refresh(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if latest.SeqNo > base.SeqNo {
+				wait.reset()
+				continue
+			}
+			// Whoever won is not to be seen yet. Don't ask again at once.
+		case !errors.Is(err, ErrDeterminate):
+			return nil, err
+		}
+		if err := wait.wait(ctx); err != nil {
+			return nil, determinate("change state", string(m.shard), err)
+		}
+	}
+}
+
+// idempotent is command for work that may take effect twice: attempts whose outcome is unknown
+// are repeated as well. Uncertain tells that there were such, so that the answer may be one to
+// a state that an earlier attempt has already changed.
+func (m *machine) idempotent(ctx context.Context, work func(next *state, now uint64) verdict) (s *state, uncertain bool, err error) {
+	wait := newBackoff(m.h, m.cfg.RetryMin, m.cfg.RetryMax)
+	for {
+		s, err := m.command(ctx, work)
+		if err == nil {
+			return s, uncertain, nil
+		}
+		if !errors.Is(err, ErrIndeterminate) {
+			if uncertain {
+				err = indeterminate("change state", string(m.shard), err)
+			}
+			return nil, uncertain, err
+		}
+		uncertain = true
+		if wait.wait(ctx) != nil {
+			return nil, true, indeterminate("change state", string(m.shard), fmt.Errorf("%w: %w", ctx.Err(), err))
+		}
+	}
+}
+
+// waitPast waits until the upper is past f and returns a version where it is, or one of which
+// stop is true, whichever is seen first.
+func (m *machine) waitPast(ctx context.Context, f Frontier, stop func(*state) bool) (*state, error) {
+	poll := newBackoff(m.h, m.cfg.PollMin, m.cfg.PollMax)
+	for {
+		s, changed := m.state()
+		if f.Before(s.upper()) || stop(s) {
+			return s, nil
+		}
+		timer, cancel := m.h.Clock().WithTimeout(ctx, poll.step())
+		i := host.SelectFirst(m.h, changed.OnRecv(nil, nil), host.OnDone(timer))
+		cancel()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if i == 1 {
+			if _, err := m.refresh(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// truncate drops old versions now and then, in a task of its own. Failing does no harm: the
+// next time drops them.
+func (m *machine) truncate(s *state) {
+	if m.history.due(s) {
+		m.h.Go("persist truncate "+string(m.shard), func() {
+			if err := m.history.truncate(m.life, s); err != nil {
+				m.h.Logf("persist: truncating the history of %s: %v", m.shard, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,152 @@
+package persist
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// state is one version of a shard: everything there is to know of it, apart from the updates
+// themselves, which lie in blobs.
+//
+// A state that was committed is never changed. A command clones it and applies one of the
+// transitions of transitions.go to the clone, and the clone becomes the next version if
+// Consensus takes it. Transitions do no I/O and know no clock: what time it is, is an argument.
+type state struct {
+	SeqNo SeqNo `cbor:"1,keyasint"`
+	// Walltime is when the version was made, in milliseconds of the clock of whoever made it,
+	// but after all versions before it.
+	Walltime uint64 `cbor:"2,keyasint"`
+	// Since: reads as of times at or beyond it are right, history before it may be merged.
+	Since Frontier `cbor:"3,keyasint"`
+	// Batches follow one another without a gap, from [0] to the upper.
+	Batches  []batch                      `cbor:"4,keyasint"`
+	Writers  map[WriterID]writerState     `cbor:"5,keyasint,omitempty"`
+	Readers  map[ReaderID]readerState     `cbor:"6,keyasint,omitempty"`
+	Critical map[CriticalID]criticalState `cbor:"7,keyasint,omitempty"`
+}
+
+// writerState is what the shard remembers of a writer.
+type writerState struct {
+	_         struct{} `cbor:",toarray"`
+	LastToken Token    // of its latest append that went in
+	LastUpper Frontier // of that append; [0] before the first
+	Heartbeat uint64   // ms
+	Lease     uint64   // ms
+}
+
+// readerState is a leased reader.
+type readerState struct {
+	_ struct{} `cbor:",toarray"`
+	// Hold is the oldest version whose blobs the reader may still fetch.
+	Hold      SeqNo
+	Since     Frontier
+	Heartbeat uint64 // ms
+	Lease     uint64 // ms
+}
+
+// criticalState is a critical since.
+type criticalState struct {
+	_         struct{} `cbor:",toarray"`
+	Since     Frontier
+	Opaque    Opaque
+	LastToken Token // of the latest downgrade that went in
+}
+
+// initialState is the first version of a shard.
+func initialState(now uint64) *state { return &state{SeqNo: 1, Walltime: now} }
+
+// clone returns a copy to which transitions can be applied.
+func (s *state) clone() *state {
+	c := *s
+	c.Batches = slices.Clone(s.Batches)
+	c.Writers = maps.Clone(s.Writers)
+	c.Readers = maps.Clone(s.Readers)
+	c.Critical = maps.Clone(s.Critical)
+	return &c
+}
+
+// upper is the frontier of the times not written yet.
+func (s *state) upper() Frontier {
+	if len(s.Batches) == 0 {
+		return Frontier{}
+	}
+	return s.Batches[len(s.Batches)-1].Upper
+}
+
+// tombstone tells whether the shard is gone for good: closed for writing and for reading, with
+// nobody left. No version follows such a one.
+func (s *state) tombstone() bool {
+	return s.upper().IsEmpty() && s.Since.IsEmpty() &&
+		len(s.Writers) == 0 && len(s.Readers) == 0 && len(s.Critical) == 0
+}
+
+// seqnoSince is the oldest version whose blobs somebody may still fetch.
+func (s *state) seqnoSince() SeqNo {
+	oldest := s.SeqNo
+	for _, r := range s.Readers {
+		oldest = min(oldest, r.Hold)
+	}
+	return oldest
+}
+
+// holdsPart tells whether one of the batches has the part of that key.
+func (s *state) holdsPart(key string) bool {
+	for i := range s.Batches {
+		for _, p := range s.Batches[i].Parts {
+			if p.Key == key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// check states what holds of every version, and tells what does not.
+func (s *state) check() error {
+	lower := Frontier{}
+	for i, b := range s.Batches {
+		switch {
+		case b.Lower != lower:
+			return fmt.Errorf("batch %d begins at %v, the one before ends at %v", i, b.Lower, lower)
+		case !b.Lower.Before(b.Upper):
+			return fmt.Errorf("batch %d covers no time: [%v, %v)", i, b.Lower, b.Upper)
+		}
+		lower = b.Upper
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Readers)) {
+		r := s.Readers[id]
+		if r.Since.Before(s.Since) {
+			return fmt.Errorf("since is %v, past the hold of reader %s at %v", s.Since, id, r.Since)
+		}
+		if r.Hold > s.SeqNo {
+			return fmt.Errorf("reader %s holds version %d, which is not made yet", id, r.Hold)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Critical)) {
+		c := s.Critical[id]
+		if c.Since.Before(s.Since) {
+			return fmt.Errorf("since is %v, past the critical hold %s at %v", s.Since, id, c.Since)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Writers)) {
+		w := s.Writers[id]
+		if s.upper().Before(w.LastUpper) {
+			return fmt.Errorf("writer %s wrote up to %v, the upper is %v", id, w.LastUpper, s.upper())
+		}
+	}
+	return nil
+}
+
+// checkSuccessor states what holds between a version and a later one, and tells what does not.
+func (s *state) checkSuccessor(later *state) error {
+	switch {
+	case later.upper().Before(s.upper()):
+		return fmt.Errorf("upper went back from %v at version %d to %v at %d", s.upper(), s.SeqNo, later.upper(), later.SeqNo)
+	case later.Since.Before(s.Since):
+		return fmt.Errorf("since went back from %v at version %d to %v at %d", s.Since, s.SeqNo, later.Since, later.SeqNo)
+	case later.Walltime <= s.Walltime:
+		return fmt.Errorf("walltime went from %d at version %d to %d at %d", s.Walltime, s.SeqNo, later.Walltime, later.SeqNo)
+	}
+	return nil
+}
