@@ -190,7 +190,11 @@ func plainHoldsVerdict(h *History) porcupine.CheckResult {
 		if (op.Kind == KindSnapshot && op.Outcome != Fail) || op.Kind == KindFetchUpper || op.Kind == KindCompareAndAppend {
 			continue
 		}
-		ops = append(ops, porcupine.Operation{Input: op, Call: toPorcupineTime(op.Call), Return: toPorcupineTime(op.Return)})
+		call := op.Call
+		if in, ok := op.Input.(Snapshot); ok && in.Live {
+			call = op.Return // the lease is vouched for until the answer
+		}
+		ops = append(ops, porcupine.Operation{Input: op, Call: toPorcupineTime(call), Return: toPorcupineTime(op.Return)})
 	}
 	// Only sinces that somebody is told of can matter.
 	times = slices.DeleteFunc(times, func(f Frontier) bool { return !used[f] })

@@ -74,8 +74,9 @@ func compareHolders(a, b holderID) int {
 func (s *shardHistory) addHold(e *holdEntry) {
 	e.call, e.ret = e.op.Call, e.op.Return
 	if e.kind == holdTooLate {
-		// Holds only move up, so one that is right once stays right, and raises the floor no
-		// earlier than it has to: the end of its interval is as good a place as any.
+		// Holds only move up, so an error that is right once stays right, and raises the
+		// floor no earlier than it has to: the end of its interval is as good a place as any. A
+		// lease that is vouched for is so until then.
 		e.call = e.ret
 	}
 	s.holds = append(s.holds, e)

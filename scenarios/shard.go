@@ -157,7 +157,12 @@ func (c *shardClient) boot(h host.Host) {
 		if held[name] == nil {
 			held[name] = &shardHandles{}
 		}
-		ctx, cancel := h.Clock().WithTimeout(context.Background(), opTimeout)
+		// Some callers are in a hurry: what they give up is left open.
+		timeout := opTimeout
+		if draw.N(6) == 0 {
+			timeout = sim.Exp(2*time.Millisecond, 30*time.Millisecond).Sample(draw.Uint64())
+		}
+		ctx, cancel := h.Clock().WithTimeout(context.Background(), timeout)
 		c.operate(ctx, client, name, held[name], draw)
 		cancel()
 	}

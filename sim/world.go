@@ -200,10 +200,14 @@ func (w *World) Failures() []Failure { return w.failures }
 // Fault puts a fault's beginning or end into the trace, in words.
 func (w *World) Fault(text string) { w.emitText(EventFault, w.self.number, text) }
 
-// Op puts an operation's beginning or end into the trace, in words, and returns the event's
-// number: its place in the total order of all that happens.
+// Op puts an operation's beginning or end into the trace, in words, as an event of the running
+// task's node. It returns the event's number: its place in the total order of all that happens.
 func (w *World) Op(text string) uint64 {
-	w.emitText(EventOp, w.self.number, text)
+	who := w.self.number
+	if w.cur != nil {
+		who = w.cur.proc.node.number
+	}
+	w.emitText(EventOp, who, text)
 	return w.trace.events
 }
 

@@ -93,7 +93,10 @@ func build(r *scenarios.Run) {
 	r.Count(func() (ops, succeeded int) { return 1, 1 })
 }
 
-func fakeMutants() ([]*mutants.Mutant, error) {
+func fakeMutants() ([]*mutants.Mutant, error) { return mutantWith("fail") }
+
+// mutantWith is a bug that makes a constant of system/calm.go the given verdict.
+func mutantWith(verdict string) ([]*mutants.Mutant, error) {
 	m, err := mutants.Parse("001-sleepless.patch", []byte(strings.TrimLeft(`
 Mutant: sleepless
 Scenario: calm
@@ -103,9 +106,9 @@ Expect: calm/still
 diff --git a/system/calm.go b/system/calm.go
 --- a/system/calm.go
 +++ b/system/calm.go
-@@ -1,1 +1,1 @@
--package calm
-+package wild
-`, "\n")))
+@@ -3,2 +3,2 @@
+ // Verdict is what comes of it.
+-const Verdict = "pass"
++const Verdict = "`, "\n")+verdict+"\"\n"))
 	return []*mutants.Mutant{m}, err
 }

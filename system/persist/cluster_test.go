@@ -18,11 +18,11 @@ import (
 func TestClusterUnderFaults(t *testing.T) {
 	const writers = 3
 	sometimes := map[string]int{}
-	inWorld(t, 15, func(w *sim.World) {
+	inWorld(t, 6, func(w *sim.World) {
 		s := served(w)
 		var attempts []*attempt
 		reads := map[uint64][]persist.Update{}
-		told, running, stop := uint64(0), 0, false
+		told, quieted, stop := uint64(0), false, false
 		nodes := s.nodes
 		for i := range writers {
 			nodes = append(nodes, w.NewNode(fmt.Sprint("client", i), func(h host.Host) {
@@ -45,11 +45,9 @@ func TestClusterUnderFaults(t *testing.T) {
 						outcome: "unknown", ended: ^uint64(0), // unless told otherwise
 					}
 					attempts = append(attempts, a)
-					running++
 					ctx, cancel := h.Clock().WithTimeout(background, 2*time.Second)
 					err := writer.CompareAndAppend(ctx, []persist.Update{update(a.tag, from, 1)}, at(from), at(a.to))
 					cancel()
-					running--
 					a.ended = w.Events()
 					var mismatch *persist.UpperMismatch
 					switch {
@@ -72,6 +70,13 @@ func TestClusterUnderFaults(t *testing.T) {
 		}
 		calm := crashing(w, nodes)
 		quiet := w.AddRule(sim.Rule{Loss: 20_000})
+		w.Go("resets", func() {
+			random := w.NewStream("test", "resets")
+			for !quieted {
+				w.Sleep(time.Duration(random.Between(1, 40)) * time.Millisecond)
+				w.ResetConns(s.nodes[1].Name(), fmt.Sprint("client", random.N(writers)))
+			}
+		})
 		random := w.NewStream("test", "partitions")
 		for range 10 {
 			w.Sleep(time.Duration(random.Between(100, 1500)) * time.Millisecond)
@@ -81,6 +86,7 @@ func TestClusterUnderFaults(t *testing.T) {
 		}
 		calm()
 		quiet()
+		quieted = true
 		w.Sleep(5 * time.Second) // let it recover
 		before := told
 		w.Sleep(5 * time.Second)

@@ -1,0 +1,134 @@
+package cli_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/simrun-dev/simrun/internal/cli"
+	"github.com/simrun-dev/simrun/scenarios/mutants"
+)
+
+// inVictim changes to a module by simrun's name whose command line says with which bug planted
+// and how it was called.
+func inVictim(t *testing.T, calm string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod":              "module github.com/simrun-dev/simrun\n\ngo 1.24\n",
+		"system/calm.go":      calm,
+		"internal/cli/cli.go": "package cli\n\nvar plantedMutant string\n\n// Planted is the name of the mutant.\nfunc Planted() string { return plantedMutant }\n",
+		"cmd/simrun/main.go": `package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/simrun-dev/simrun/internal/cli"
+	"github.com/simrun-dev/simrun/system"
+)
+
+func main() {
+	args := strings.Join(os.Args[1:], " ")
+	if strings.HasPrefix(args, "run calm --seeds 1-200 --json -") || strings.HasPrefix(args, "run calm --seeds 1 --json -") {
+		fmt.Println("{\"scenario\":\"calm\",\"seed\":1,\"verdict\":\"" + system.Verdict + "\",\"failures\":[{\"oracle\":\"calm/still\",\"message\":\"woke\"}]}")
+		os.Exit(1)
+	}
+	fmt.Println(cli.Planted(), system.Verdict, args, os.Getenv("SIMRUN_INVOCATION"))
+	os.Exit(42)
+}
+`,
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
+	}
+	t.Chdir(dir)
+	t.Setenv("GOFLAGS", "")
+	t.Setenv("GOWORK", "off")
+}
+
+const calmSource = "package system\n\n// Verdict is what comes of it.\nconst Verdict = \"pass\"\n"
+
+func TestMutantIsPlanted(t *testing.T) {
+	inVictim(t, calmSource)
+	got := call(t, words("run calm --seeds 1-3 --mutant sleepless --set pace=1s")...)
+	require.Equal(t, 42, got.status, got.stderr)
+	require.Equal(t, "sleepless fail run calm --seeds 1-3 --mutant sleepless --set pace=1s simrun\n", got.stdout)
+	require.Contains(t, got.stderr, "simrun: planting bug sleepless: Never sleeps.\n")
+
+	got = call(t, words("verify calm --seed 3 --mutant sleepless")...)
+	require.Equal(t, "sleepless fail verify calm --seed 3 --mutant sleepless simrun\n", got.stdout)
+
+	got = call(t, words("repro calm:3 --mutant sleepless --set pace=1s --expect 0123456789abcdef")...)
+	require.Equal(t, 42, got.status)
+	require.Equal(t, "sleepless fail repro calm:3 --set pace=1s --mutant sleepless --expect 0123456789abcdef simrun\n", got.stdout)
+}
+
+func TestMutantOfRecordIsPlanted(t *testing.T) {
+	inVictim(t, calmSource)
+	file := write(t, `{"scenario":"calm","seed":3,"verdict":"fail","trace_hash":"00000000000000aa","repro":"simrun repro calm:3 --mutant sleepless"}`)
+	got := call(t, "repro", file)
+	require.Equal(t, 42, got.status, got.stderr)
+	require.Equal(t, "sleepless fail repro calm:3 --mutant sleepless --expect 00000000000000aa simrun\n", got.stdout)
+}
+
+func TestMutantThatDoesNotFit(t *testing.T) {
+	inVictim(t, "package system\n\n// Verdict is what comes of it, in the end.\nconst Verdict = \"pass\"\n")
+	got := call(t, words("run calm --mutant sleepless")...)
+	require.Equal(t, 2, got.status)
+	require.Contains(t, got.stderr, "--mutant sleepless: 001-sleepless.patch: system/calm.go: hunk 1: no longer applies")
+	require.Empty(t, got.stdout)
+}
+
+func TestMutantWithoutSource(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("GOFLAGS", "")
+	for _, line := range []string{"run calm --mutant sleepless", "repro calm:1 --mutant sleepless", "verify calm --mutant sleepless", "mutants"} {
+		got := call(t, words(line)...)
+		require.Equal(t, 2, got.status, line)
+		require.Contains(t, got.stderr, "mutants are built from source, but this is not a directory of a module that uses ", line)
+		require.Empty(t, got.stdout, line)
+	}
+}
+
+func TestMutants(t *testing.T) {
+	inVictim(t, calmSource)
+	got := call(t, words("mutants --json m.jsonl")...)
+	require.Equal(t, 0, got.status, got.stderr)
+	require.Regexp(t, `sleepless +calm/still +1 +0.000s +woke\n\n1 of 1 mutant caught and replayed\n`, got.stdout)
+	require.Contains(t, got.stderr, "mutant 1 of 1: building sleepless\n")
+	data, err := os.ReadFile("m.jsonl")
+	require.NoError(t, err)
+	require.Contains(t, string(data), `{"mutant":"sleepless","scenario":"calm","status":"caught","seeds":1,`)
+
+	require.NoError(t, os.Remove("system/calm.go"))
+	got = call(t, words("mutants --only sleepless --json -")...)
+	require.Equal(t, 3, got.status)
+	require.Contains(t, got.stdout, `"status":"error"`)
+	require.Contains(t, got.stderr, "0 of 1 mutant caught and replayed")
+}
+
+func TestMutantsSurvivor(t *testing.T) {
+	inVictim(t, calmSource)
+	var stdout, stderr strings.Builder
+	c := &cli.Command{
+		Name: "simrun", Scenarios: fakes(), Stdout: &stdout, Stderr: &stderr,
+		// A verdict that does not count as caught.
+		Mutants: func() ([]*mutants.Mutant, error) { return mutantWith("unknown") },
+	}
+	require.Equal(t, 1, c.Run(context.Background(), []string{"mutants"}), stderr.String())
+	require.Contains(t, stdout.String(), "1 of the seeds could not be judged\n")
+	require.Contains(t, stdout.String(), "sleepless survived: a hole in the oracles or in the faults of calm\n")
+}
+
+func TestMutantsList(t *testing.T) {
+	got := call(t, words("mutants --list")...)
+	require.Equal(t, 0, got.status, got.stderr)
+	require.Equal(t, "sleepless\n  Never sleeps.\n  scenario  calm\n  oracles   calm/still\n  patch     001-sleepless.patch\n", got.stdout)
+}

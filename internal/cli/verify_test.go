@@ -1,0 +1,72 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/simrun-dev/simrun/internal/cli"
+)
+
+func TestVerify(t *testing.T) {
+	t.Setenv(asCommand, "1") // for the child
+	got := call(t, words("verify fussy --seeds 1-10 --faults chaos --set divisor=5")...)
+	require.Equal(t, 0, got.status, got.stderr)
+	require.Equal(t, "fussy: 10 seeds run 3 times each: deterministic\n"+
+		"(2 failed and 0 could not be judged, which an audit does not mind)\n", got.stdout)
+}
+
+func TestVerifyWithPlanFromStandardInput(t *testing.T) {
+	t.Setenv(asCommand, "1")
+	const plan = "faults:\n  - kind: node.pause\n    target: [two]\n    from: 1s\n    to: 20s\n"
+	got := callWith(t, context.Background(), plan, words("verify calm --seed 3 --faults -")...)
+	require.Equal(t, 0, got.status, got.stderr)
+	require.Equal(t, "calm: 1 seed run 3 times each: deterministic\n", got.stdout)
+}
+
+func TestVerifyFindsDependenceOnEarlierRuns(t *testing.T) {
+	got := call(t, words("verify moody --seeds 1-5 --child=false --workers 1")...)
+	require.Equal(t, 3, got.status, got.stderr)
+	require.Regexp(t, `NOT DETERMINISTIC moody seed 1\n  trace_hash was [0-9a-f]{16}, and [0-9a-f]{16} when run again in another order\n`+
+		`  first event that differs: \d+\n`, got.stdout)
+	require.Regexp(t, `\n    - [0-9a-f]{16} .*mood \d+\\nand sinking\n    \+ [0-9a-f]{16} .*mood \d+\\nand sinking\n`, got.stdout)
+	require.Contains(t, got.stdout, "\n  reproduce  simrun repro moody:1\n")
+	require.Contains(t, got.stdout, "moody: 5 seeds run 2 times each: 5 not deterministic: 1 2 3 4 5\n")
+	require.NotContains(t, got.stdout, "NOT DETERMINISTIC moody seed 4", "three are explained, the others listed")
+}
+
+func TestVerifyFindsDependenceOnProcess(t *testing.T) {
+	t.Setenv(asCommand, "1")
+	got := call(t, words("verify child --seeds 1-2")...)
+	require.Equal(t, 3, got.status, got.stderr)
+	require.Contains(t, got.stdout, "NOT DETERMINISTIC child seed 1\n")
+	require.Contains(t, got.stdout, "when run in a process with another GOMAXPROCS and GOGC\n")
+	other := 1
+	if runtime.GOMAXPROCS(0) == 1 {
+		other = 2
+	}
+	require.Regexp(t, fmt.Sprintf(`\n    - .* %d processors\n    \+ .* %d processors\n`, runtime.GOMAXPROCS(0), other), got.stdout)
+	got = call(t, words("verify child --seeds 1-2 --child=false")...)
+	require.Equal(t, 0, got.status, "within one process it is deterministic")
+	require.Equal(t, "child: 2 seeds run 2 times each: deterministic\n", got.stdout)
+}
+
+func TestVerifyWithoutChild(t *testing.T) {
+	// Without asCommand the child is the test binary, which does not understand the call.
+	t.Setenv(asCommand, "")
+	got := call(t, words("verify calm --seeds 1-2")...)
+	require.Equal(t, 3, got.status)
+	require.Contains(t, got.stderr, "simrun: the child process")
+}
+
+func TestVerifyInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(&cli.Interrupted{Signal: os.Interrupt})
+	got := callWith(t, ctx, "", words("verify calm")...)
+	require.Equal(t, 130, got.status)
+	require.Contains(t, got.stdout, "interrupted: not all seeds were run that often\n")
+}

@@ -1,0 +1,43 @@
+// Package persist keeps durable, shared, time-varying collections: shards.
+//
+// A shard holds updates, each a datum, a time and a diff. What it holds as of a time is, for
+// every datum, the sum of the diffs of all updates up to that time. Two [Frontier] values go
+// with it:
+//
+//   - upper: what lies before it is written and will not change; what lies beyond is not
+//     written yet. An append moves it.
+//   - since: reads as of times at or beyond it are right; history before it may be merged.
+//
+// So a shard can be read as of any time t with since <= t < upper, by anyone, with the same
+// answer for ever.
+//
+// # Handles
+//
+// A [Client] opens three kinds of handles on a shard:
+//
+//   - [WriteHandle] appends: CompareAndAppend takes effect exactly if the upper is what the
+//     caller expects, and once, whatever becomes of the messages on the way.
+//   - [ReadHandle] reads snapshots, and holds the since back under a lease.
+//   - [SinceHandle] holds the since back without a lease, and fences former holders out.
+//
+// # How it works
+//
+// A shard's state (its frontiers, the descriptions of its batches, who writes and reads) is a
+// sequence of small versions in a [Consensus] store; the updates lie in write-once values of a
+// [Blob] store. A command is a pure function from one version to the next (transitions.go).
+// The command loop (machine.go) applies it to the latest version it knows and offers the
+// result to Consensus, whose compare-and-set refuses it if that was not the latest; then it
+// fetches what is, and tries again. All that processes share goes through the two stores, so
+// they need not know of each other.
+//
+// Stores fail in two ways: [ErrDeterminate], surely not done, and [ErrIndeterminate], unknown.
+// How an append finds out what became of its own earlier attempts is told at compareAndAppend
+// (append.go).
+//
+// [OpenDiskConsensus] and [OpenDiskBlob] keep the stores on a disk, [ServeConsensus] and
+// [ServeBlob] serve them on the network to a [ConsensusClient] and a [BlobClient];
+// [MemConsensus] and [MemBlob] are for tests.
+//
+// The design is that of Materialize's persist, from its public documentation. For now every
+// version is a complete state, and batches are neither merged nor collected.
+package persist
