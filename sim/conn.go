@@ -64,7 +64,8 @@ type flow struct {
 	from    *connEnd
 	to      *connEnd // nil for an opening one
 	link    *link
-	queue   []segment
+	queue   []segment // from head on
+	head    int
 	port    string // of an opening one
 	due     timer
 	stalled bool
@@ -219,7 +220,7 @@ func (c *connEnd) ownerDied(silent bool) {
 
 func (f *flow) stop() {
 	f.link.w.cancel(f.due)
-	f.queue = nil
+	f.queue, f.head = nil, 0
 	f.dead = true
 }
 
@@ -228,14 +229,14 @@ func (f *flow) send(s segment) {
 	s.sent = w.now
 	s.number = f.link.next()
 	s.arrival = w.now + int64(f.link.latency(s.number))
-	if n := len(f.queue); n > 0 {
+	if n := len(f.queue); n > f.head {
 		s.arrival = max(s.arrival, f.queue[n-1].arrival)
 	}
 	if s.kind == segData {
 		w.emit(EventSend, f.link.from.number, f.link.number, s.sum)
 	}
 	f.queue = append(f.queue, s)
-	if len(f.queue) == 1 && !f.stalled {
+	if len(f.queue) == f.head+1 && !f.stalled {
 		f.schedule(s.arrival)
 	}
 }
@@ -248,7 +249,7 @@ func (f *flow) schedule(at int64) {
 // handle is the arrival of the first segment, or of one more try of it.
 func (f *flow) handle(uint64) {
 	w := f.link.w
-	if len(f.queue) == 0 {
+	if len(f.queue) == f.head {
 		return
 	}
 	if f.link.hold {
@@ -256,7 +257,7 @@ func (f *flow) handle(uint64) {
 		f.link.stalled = append(f.link.stalled, f)
 		return
 	}
-	s := &f.queue[0]
+	s := &f.queue[f.head]
 	number := s.number
 	if s.tries > 0 {
 		number = f.link.next()
@@ -266,12 +267,18 @@ func (f *flow) handle(uint64) {
 		return
 	}
 	first := *s
-	f.queue = f.queue[1:]
+	*s = segment{}
+	f.head++
+	if f.head == len(f.queue) {
+		f.queue, f.head = f.queue[:0], 0
+	} else if f.head >= 64 && f.head*2 >= len(f.queue) {
+		f.queue = append(f.queue[:0], f.queue[f.head:]...)
+		f.head = 0
+	}
 	f.deliver(first)
-	if len(f.queue) > 0 {
-		f.schedule(max(f.queue[0].arrival, w.now))
-	} else {
-		f.queue = nil
+	// What is delivered may have stopped this very flow, or sent on it.
+	if f.head < len(f.queue) && !w.pending(f.due) {
+		f.schedule(max(f.queue[f.head].arrival, w.now))
 	}
 }
 
@@ -280,7 +287,7 @@ func (f *flow) retry(s *segment) {
 	w.emit(EventDrop, f.link.to.number, f.link.number, s.sum)
 	net := &w.cfg.Net
 	if f.dead {
-		f.queue = nil // the sender is no longer there to send it again
+		f.queue, f.head = nil, 0 // the sender is no longer there to send it again
 		return
 	}
 	if w.now-s.sent > int64(net.Timeout) {

@@ -42,6 +42,7 @@ type network struct {
 	w        *World
 	byNumber []*link
 	rules    []*Rule
+	packets  []*packet // not in use
 }
 
 func newNetwork(w *World) *network { return &network{w: w} }
@@ -267,7 +268,7 @@ func (n *nodeNet) OpenSocket(port string) (host.Socket, error) {
 	if p.sockets[port] != nil {
 		return nil, fmt.Errorf("open socket %s: %w", host.JoinAddr(p.node.name, port), host.ErrInUse)
 	}
-	s := &socket{p: p, port: port}
+	s := &socket{p: p, port: port, addr: host.JoinAddr(p.node.name, port)}
 	s.inbox = host.NewRuntimeChan[datagram](p.Runtime(), "datagrams to "+port, socketBuffer)
 	if p.sockets == nil {
 		p.sockets = map[string]*socket{}
@@ -280,9 +281,9 @@ func (n *nodeNet) OpenSocket(port string) (host.Socket, error) {
 const socketBuffer = 1024
 
 type socket struct {
-	p     *process
-	port  string
-	inbox *host.Chan[datagram]
+	p          *process
+	port, addr string
+	inbox      *host.Chan[datagram]
 }
 
 type datagram struct {
@@ -297,6 +298,21 @@ type packet struct {
 	msg        []byte
 	sum        uint64
 	number     uint64
+	shared     bool // msg belongs to another packet too
+}
+
+func (n *network) newPacket() *packet {
+	if last := len(n.packets) - 1; last >= 0 {
+		p := n.packets[last]
+		n.packets = n.packets[:last]
+		return p
+	}
+	return &packet{}
+}
+
+func (n *network) freePacket(p *packet) {
+	*p = packet{}
+	n.packets = append(n.packets, p)
 }
 
 func (s *socket) SendTo(addr string, msg []byte) error {
@@ -311,20 +327,23 @@ func (s *socket) SendTo(addr string, msg []byte) error {
 		return fmt.Errorf("send to %s: %w", addr, host.ErrNoHost)
 	}
 	l := w.net.link(s.p.node, to)
-	p := &packet{l: l, from: host.JoinAddr(s.p.node.name, s.port), port: port, msg: slices.Clone(msg), number: l.next()}
-	p.sum = xxh3.Hash(msg)
+	p := w.net.newPacket()
+	*p = packet{l: l, from: s.addr, port: port, msg: slices.Clone(msg), sum: xxh3.Hash(msg), number: l.next()}
 	w.emit(EventSend, s.p.node.number, l.number, p.sum)
 	switch {
 	case l.lost(p.number):
 		w.emit(EventDrop, to.number, l.number, p.sum)
+		w.net.freePacket(p)
 	case l.hold:
 		l.held = append(l.held, p)
 	default:
-		l.post(p)
 		if l.duplicate > 0 && scale(l.decide(p.number, decideDuplicate), million) < uint64(l.duplicate) {
-			again := *p
-			w.handleAt(w.now+int64(l.w.cfg.Net.Latency.Sample(l.decide(p.number, decideSecondLatency))), &l.actor, w.self.proc, &again, 0)
+			p.shared = true
+			again := w.net.newPacket()
+			*again = *p
+			w.handleAt(w.now+int64(l.w.cfg.Net.Latency.Sample(l.decide(p.number, decideSecondLatency))), &l.actor, w.self.proc, again, 0)
 		}
+		l.post(p)
 	}
 	return nil
 }
@@ -337,18 +356,24 @@ func (l *link) post(p *packet) {
 // handle is the packet's arrival.
 func (p *packet) handle(uint64) {
 	l := p.l
-	to := l.to
 	if l.hold {
 		l.held = append(l.held, p)
 		return
 	}
-	if !l.drop && to.Up() {
-		if s := to.proc.sockets[p.port]; s != nil && s.inbox.Offer(datagram{p.from, slices.Clone(p.msg)}) {
-			l.w.emit(EventDeliver, to.number, l.number, p.sum)
-			return
+	kind := EventDrop
+	if !l.drop && l.to.Up() {
+		if s := l.to.proc.sockets[p.port]; s != nil {
+			msg := p.msg
+			if p.shared {
+				msg = slices.Clone(msg) // it belongs to who receives it
+			}
+			if s.inbox.Offer(datagram{p.from, msg}) {
+				kind = EventDeliver
+			}
 		}
 	}
-	l.w.emit(EventDrop, to.number, l.number, p.sum)
+	l.w.emit(kind, l.to.number, l.number, p.sum)
+	l.w.net.freePacket(p)
 }
 
 func (s *socket) RecvFrom(ctx context.Context) (string, []byte, error) {

@@ -181,6 +181,15 @@ func (w *World) cancel(t timer) bool {
 	return true
 }
 
+// pending tells whether an event is still to come.
+func (w *World) pending(t timer) bool {
+	if t.slot == 0 {
+		return false
+	}
+	s := &w.slots[t.slot-1]
+	return s.serial == t.serial && s.state == slotLive
+}
+
 func (w *World) compact() {
 	keep := func(e entry) bool {
 		i := int32(uint32(e.key))

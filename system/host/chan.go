@@ -106,10 +106,18 @@ func (c *Chan[T]) Recv() (v T, ok bool) {
 
 // RecvContext is Recv, given up with ctx's error when ctx is done first.
 func (c *Chan[T]) RecvContext(ctx context.Context) (v T, ok bool, err error) {
-	if ctx.Done() == nil && c != nil {
+	if c != nil && ctx.Done() == nil {
 		v, ok = c.Recv()
 		return v, ok, nil
 	}
+	if v, ok, ready := c.TryRecv(); ready {
+		return v, ok, nil
+	}
+	return c.waitRecv(ctx)
+}
+
+// waitRecv is apart so that the results do not move to the heap where there is no need to wait.
+func (c *Chan[T]) waitRecv(ctx context.Context) (v T, ok bool, err error) {
 	rt := c.runtime("receive")
 	if i := selectOn(rt, true, false, c.OnRecv(&v, &ok), OnDone(ctx)); i == 1 {
 		return v, false, ctx.Err()
@@ -119,8 +127,11 @@ func (c *Chan[T]) RecvContext(ctx context.Context) (v T, ok bool, err error) {
 
 // SendContext is Send, given up with ctx's error when ctx is done first.
 func (c *Chan[T]) SendContext(ctx context.Context, v T) error {
-	if ctx.Done() == nil && c != nil {
+	if c != nil && ctx.Done() == nil {
 		c.Send(v)
+		return nil
+	}
+	if c.TrySend(v) {
 		return nil
 	}
 	rt := c.runtime("send")
