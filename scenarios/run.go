@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -201,8 +201,9 @@ func (r *Run) await(conditions []condition, limit time.Duration) bool {
 	return true
 }
 
-// Execute runs the scenario once. It returns early, with verdict Unknown, when ctx is done. What
-// is wrong with the options is an Unknown of oracle "options"; see [Scenario.Check].
+// Execute runs the scenario once. It returns early, with verdict Unknown, when ctx is done, or when
+// a task blocks the world; the run is then left behind. What is wrong with the options is an
+// Unknown of oracle "options"; see [Scenario.Check].
 func (s *Scenario) Execute(ctx context.Context, opt Options) Result {
 	began := wallClock()
 	res := Result{
@@ -210,7 +211,39 @@ func (s *Scenario) Execute(ctx context.Context, opt Options) Result {
 		Faults: map[string]int{}, Sometimes: map[string]int{}, Failures: []Failure{},
 		Settings: s.settings(opt.Settings),
 	}
-	r, err := s.prepare(ctx, opt)
+	// The world runs on a goroutine of its own, so that a task that blocks it blocks nobody else.
+	stuck := make(chan sim.Stuck, 1)
+	done := make(chan finished, 1)
+	go func() {
+		f := finished{panicked: "a task called runtime.Goexit, as testing's FailNow does"}
+		defer func() {
+			if p := recover(); p != nil {
+				f.panicked = fmt.Sprintf("%v\n\n%s", p, debug.Stack())
+			}
+			done <- f
+		}()
+		f = finished{result: s.execute(ctx, opt, res, func(s sim.Stuck) { stuck <- s })}
+	}()
+	select {
+	case f := <-done:
+		if f.panicked != "" {
+			panic(f.panicked)
+		}
+		res = f.result
+	case s := <-stuck:
+		res.Failures = append(res.Failures, Failure{Oracle: "stuck", Message: s.Error()})
+	}
+	res.WallNS = int64(wallClock().Sub(began))
+	return res
+}
+
+type finished struct {
+	result   Result
+	panicked string
+}
+
+func (s *Scenario) execute(ctx context.Context, opt Options, res Result, onStuck func(sim.Stuck)) Result {
+	r, err := s.prepare(ctx, opt, onStuck)
 	if err != nil {
 		res.Failures = append(res.Failures, Failure{Oracle: "options", Message: err.Error()})
 		return res
@@ -234,7 +267,6 @@ func (s *Scenario) Execute(ctx context.Context, opt Options) Result {
 	if opt.Inspect != nil {
 		opt.Inspect(r)
 	}
-	res.WallNS = int64(wallClock().Sub(began))
 	return res
 }
 
@@ -286,8 +318,6 @@ func (r *Run) conclude(res *Result, err error, succeeded int) {
 	default:
 		res.Verdict = Pass
 	}
-	// Yield between runs: a worker that never blocks would starve the one that reports.
-	runtime.Gosched()
 }
 
 // wallClock is the real time, for Result.WallNS only: it is not part of the simulation.

@@ -131,7 +131,7 @@ func (s *Scenario) settings(overrides map[string]string) map[string]string {
 
 // FaultPlan returns the plan that Execute would carry out.
 func (s *Scenario) FaultPlan(opt Options) (*faults.Plan, error) {
-	r, err := s.prepare(context.Background(), opt)
+	r, err := s.prepare(context.Background(), opt, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (s *Scenario) Check(opt Options) error {
 }
 
 // prepare makes a run as it is at virtual time zero.
-func (s *Scenario) prepare(ctx context.Context, opt Options) (*Run, error) {
+func (s *Scenario) prepare(ctx context.Context, opt Options, onStuck func(sim.Stuck)) (*Run, error) {
 	if err := s.CheckSettings(opt.Settings); err != nil {
 		return nil, err
 	}
@@ -183,6 +183,7 @@ func (s *Scenario) prepare(ctx context.Context, opt Options) (*Run, error) {
 		MaxEvents: maxEvents,
 		Context:   ctx,
 		Record:    opt.Record,
+		OnStuck:   onStuck,
 	})
 	s.Build(r)
 	r.plan = opt.Plan

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -152,6 +153,15 @@ func TestVerdicts(t *testing.T) {
 			require.Contains(t, res.Failures[0].Oracle+": "+res.Failures[0].Message, test.message)
 		})
 	}
+}
+
+func TestRunThatLeavesItsGoroutine(t *testing.T) {
+	require.PanicsWithValue(t, "a task called runtime.Goexit, as testing's FailNow does", func() {
+		toy(func(r *Run) { r.Final(func() error { runtime.Goexit(); return nil }) }).Execute(context.Background(), Options{})
+	})
+	require.Panics(t, func() {
+		toy(func(*Run) { panic("in Build") }).Execute(context.Background(), Options{})
+	})
 }
 
 func TestInterruptedRun(t *testing.T) {

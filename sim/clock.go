@@ -37,6 +37,7 @@ func (c *nodeClock) Sleep(d time.Duration) {
 func (w *World) sleep(t *task, span int64) {
 	_, s := w.schedule(w.now+span, &t.actor, t.proc)
 	s.task = t
+	t.cause = w.trace.events
 	t.yield()
 }
 

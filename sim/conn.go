@@ -41,6 +41,7 @@ type segment struct {
 	sent    int64
 	tries   int
 	number  uint64
+	event   uint64 // of its sending
 }
 
 type segmentKind uint8
@@ -235,6 +236,7 @@ func (f *flow) send(s segment) {
 	if s.kind == segData {
 		w.emit(EventSend, f.link.from.number, f.link.number, s.sum)
 	}
+	s.event = w.trace.events
 	f.queue = append(f.queue, s)
 	if len(f.queue) == f.head+1 && !f.stalled {
 		f.schedule(s.arrival)
@@ -284,7 +286,7 @@ func (f *flow) handle(uint64) {
 
 func (f *flow) retry(s *segment) {
 	w := f.link.w
-	w.emit(EventDrop, f.link.to.number, f.link.number, s.sum)
+	w.emitCaused(EventDrop, f.link.to.number, f.link.number, s.sum, s.event)
 	net := &w.cfg.Net
 	if f.dead {
 		f.queue, f.head = nil, 0 // the sender is no longer there to send it again
@@ -310,13 +312,13 @@ func (f *flow) deliver(s segment) {
 	if to == nil || to.p.dead || to.broken || to.closed && s.kind == segData {
 		// The machine knows of no such connection, and says so.
 		if s.kind == segData || s.kind == segAccept {
-			w.emit(EventDrop, f.link.to.number, f.link.number, s.sum)
+			w.emitCaused(EventDrop, f.link.to.number, f.link.number, s.sum, s.event)
 			f.refuse(segReset)
 		}
 		return
 	}
 	if s.kind == segData {
-		w.emit(EventDeliver, f.link.to.number, f.link.number, s.sum)
+		w.emitCaused(EventDeliver, f.link.to.number, f.link.number, s.sum, s.event)
 		if to.in.Offer(s.msg) {
 			return
 		}

@@ -443,3 +443,20 @@ func Example() {
 	// "hello" <nil>
 	// receive from server:echo: host: connection reset
 }
+
+func TestTraceKeepsCauses(t *testing.T) {
+	w := pingPong(t, sim.Config{Seed: 1, Record: true})
+	deliveries := 0
+	for _, e := range w.Trace() {
+		if e.Kind == sim.EventDeliver {
+			deliveries++
+			require.NotZero(t, e.Cause)
+			send := w.Trace()[e.Cause-1]
+			require.Equal(t, sim.EventSend, send.Kind)
+			require.Equal(t, [2]uint64{send.A, send.B}, [2]uint64{e.A, e.B}, "same link, same contents")
+			require.Less(t, send.At, e.At)
+		}
+		require.Less(t, e.Cause, e.Number)
+	}
+	require.Greater(t, deliveries, 50)
+}

@@ -298,7 +298,8 @@ type packet struct {
 	msg        []byte
 	sum        uint64
 	number     uint64
-	shared     bool // msg belongs to another packet too
+	sent       uint64 // the event of its sending
+	shared     bool   // msg belongs to another packet too
 }
 
 func (n *network) newPacket() *packet {
@@ -330,9 +331,10 @@ func (s *socket) SendTo(addr string, msg []byte) error {
 	p := w.net.newPacket()
 	*p = packet{l: l, from: s.addr, port: port, msg: slices.Clone(msg), sum: xxh3.Hash(msg), number: l.next()}
 	w.emit(EventSend, s.p.node.number, l.number, p.sum)
+	p.sent = w.trace.events
 	switch {
 	case l.lost(p.number):
-		w.emit(EventDrop, to.number, l.number, p.sum)
+		w.emitCaused(EventDrop, to.number, l.number, p.sum, p.sent)
 		w.net.freePacket(p)
 	case l.hold:
 		l.held = append(l.held, p)
@@ -372,7 +374,7 @@ func (p *packet) handle(uint64) {
 			}
 		}
 	}
-	l.w.emit(kind, l.to.number, l.number, p.sum)
+	l.w.emitCaused(kind, l.to.number, l.number, p.sum, p.sent)
 	l.w.net.freePacket(p)
 }
 

@@ -25,6 +25,7 @@ type task struct {
 	token    bool // Unpark came before Park
 	why      host.Wait
 	since    int64
+	cause    uint64 // the event that woke it
 	children uint64
 
 	prev, next *task // in the process's list, in order of start
@@ -106,11 +107,12 @@ func (w *World) spawn(p *process, name string, fn func()) *task {
 func (w *World) wake(t *task) {
 	_, s := w.schedule(w.now, &t.actor, t.proc)
 	s.task = t
+	t.cause = w.trace.events
 }
 
 // run switches to the task until it parks or ends.
 func (w *World) run(t *task) {
-	w.emit(EventRun, t.id, 0, 0)
+	w.emitCaused(EventRun, t.id, 0, 0, t.cause)
 	if t.co == nil {
 		if n := len(w.idle); n > 0 {
 			t.co, w.idle = w.idle[n-1], w.idle[:n-1]

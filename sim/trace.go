@@ -62,6 +62,9 @@ type Event struct {
 	A, B   uint64
 	Text   string // what happened, in words, where there is more to say than kind and operands
 	Hash   uint64 // of the trace up to and with this event
+	// Cause is the number of the event without which this one would not have happened: of the
+	// send for a delivery or a loss, of what woke the task for a run. 0 is none, or unknown.
+	Cause uint64
 }
 
 func (e Event) String() string {
@@ -140,6 +143,15 @@ func (w *World) emitText(kind EventKind, who uint32, text string) {
 	w.trace.fold(uint64(w.now), uint64(kind)<<32|uint64(who), h, 0)
 	if w.trace.record {
 		w.keep(kind, who, h, 0, text)
+	}
+}
+
+// emitCaused is emit with the number of the event that this one follows from. It is not folded: it
+// is a function of what is.
+func (w *World) emitCaused(kind EventKind, who uint32, a, b, cause uint64) {
+	w.emit(kind, who, a, b)
+	if w.trace.record {
+		w.trace.recorded[len(w.trace.recorded)-1].Cause = cause
 	}
 }
 

@@ -39,6 +39,12 @@ type Config struct {
 	OnDecision func(Decision, uint64)
 	// ContinueOnFailure goes on after a violation instead of ending the run.
 	ContinueOnFailure bool
+	// StuckAfter is how long, in real time, one step may take before the world counts as stuck.
+	// Zero is 30 s; negative never.
+	StuckAfter time.Duration
+	// OnStuck is called, on a goroutine of its own, when it is. Nil prints what blocks it and
+	// exits the program with status 3.
+	OnStuck func(Stuck)
 }
 
 // Failure is a violation that the run found.
@@ -81,6 +87,7 @@ type World struct {
 	net    *network
 	dirty  []*nodeClock
 
+	watchdog watchdog
 	checks   checks
 	failures []Failure
 	stopped  bool
@@ -235,8 +242,12 @@ func (w *World) loop(limit int64, done func() bool) error {
 		panic("sim: the world is closed")
 	}
 	w.until = limit
+	defer w.watchdog.start(&w.cfg)()
 	check := uint64(0)
 	for !w.stopped && !done() {
+		if w.watchdog.asked.Load() {
+			w.watchdog.asked.Store(false)
+		}
 		if w.trace.events >= check {
 			check = w.trace.events + 4096
 			if w.cfg.Context != nil && w.cfg.Context.Err() != nil {

@@ -1,12 +1,14 @@
 package mutants_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/simrun-dev/simrun/scenarios"
 	"github.com/simrun-dev/simrun/scenarios/mutants"
 )
 
@@ -92,10 +94,30 @@ func TestLoad(t *testing.T) {
 func TestBuiltinApplies(t *testing.T) {
 	all, err := mutants.Builtin()
 	require.NoError(t, err)
+	require.NotEmpty(t, all)
 	for _, m := range all {
 		t.Run(m.Name, func(t *testing.T) {
 			_, err := m.Overlay("../..", t.TempDir())
 			require.NoError(t, err)
+		})
+	}
+}
+
+// What their headers name must exist.
+func TestBuiltinHeaders(t *testing.T) {
+	all, err := mutants.Builtin()
+	require.NoError(t, err)
+	for _, m := range all {
+		t.Run(m.Name, func(t *testing.T) {
+			list := scenarios.Builtin()
+			i := slices.IndexFunc(list, func(s *scenarios.Scenario) bool { return s.Name == m.Scenario })
+			require.GreaterOrEqual(t, i, 0, "there is no scenario %q", m.Scenario)
+			settings := map[string]string{}
+			for _, setting := range m.Settings {
+				name, value, _ := strings.Cut(setting, "=")
+				settings[name] = value
+			}
+			require.NoError(t, list[i].Check(scenarios.Options{Settings: settings, Profile: m.Faults}))
 		})
 	}
 }
