@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -122,4 +123,25 @@ func TestFindTree(t *testing.T) {
 		require.ErrorIs(t, err, mutants.ErrNoSource)
 		require.ErrorContains(t, err, "no go command in PATH")
 	})
+}
+
+// A user's module that replaces simrun by a clone gets its own command built, with the bug.
+func TestBuildOfAnotherModule(t *testing.T) {
+	clone, user := newVictim(t), t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod": "module example.com/user\n\ngo 1.24\n\nrequire " + mutants.ModulePath + " v0.0.0\n\n" +
+			"replace " + mutants.ModulePath + " => " + clone + "\n",
+		"main.go": "package main\n\nimport (\n\t\"os\"\n\n\t\"github.com/simrun-dev/simrun/system/counter\"\n)\n\n" +
+			"func main() {\n\tvar c counter.Counter\n\tc.Inc()\n\tos.Exit(10 + c.Value())\n}\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(user, name), []byte(content), 0o644))
+	}
+	t.Chdir(user)
+	tree, err := mutants.FindTree(context.Background(), "")
+	require.NoError(t, err)
+	binary, err := tree.Build(context.Background(), parse(t, "inc-twice", "counter", incTwice(7)), "example.com/user", t.TempDir())
+	require.NoError(t, err)
+	var exit *exec.ExitError
+	require.ErrorAs(t, exec.Command(binary).Run(), &exit)
+	require.Equal(t, 12, exit.ExitCode())
 }

@@ -32,6 +32,10 @@ type Tree struct {
 // FindTree finds the source that a build in dir would use; "" is the current directory. The error
 // wraps [ErrNoSource].
 func FindTree(ctx context.Context, dir string) (Tree, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Tree{}, fmt.Errorf("%w, but there is no current directory: %w", ErrNoSource, err)
+	}
 	root, err := goCommand(ctx, dir, "list", "-m", "-f", "{{.Dir}}", ModulePath)
 	if errors.Is(err, exec.ErrNotFound) {
 		return Tree{}, fmt.Errorf("%w, but there is no go command in PATH: install Go from https://go.dev/dl", ErrNoSource)
