@@ -70,8 +70,10 @@ func BenchmarkTimers(b *testing.B) {
 }
 
 // BenchmarkMessage is a datagram to an echo server and back: an op is one delivered message.
-func BenchmarkMessage(b *testing.B) {
-	w := sim.New(sim.Config{})
+func BenchmarkMessage(b *testing.B) { benchmarkMessage(b, sim.Config{}) }
+
+func benchmarkMessage(b *testing.B, cfg sim.Config) {
+	w := sim.New(cfg)
 	defer w.Close()
 	ctx := context.Background()
 	w.NewNode("server", func(h host.Host) {

@@ -205,6 +205,11 @@ const (
 	diskSync
 )
 
+var diskOpNames = [...]string{
+	0: "wipe", diskOpen: "open", diskRename: "rename", diskRemove: "remove", diskList: "list", diskSyncDir: "syncdir",
+	diskRead: "read", diskWrite: "write", diskTruncate: "truncate", diskSync: "sync",
+}
+
 // take makes an operation take its time and puts it into the trace.
 func (d *processDisk) take(op int, how Dist, size int, content uint64) {
 	p := (*process)(d)

@@ -9,7 +9,6 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/simrun-dev/simrun/system/host"
-	"github.com/zeebo/xxh3"
 )
 
 // Node is a machine. It has a process while it is up.
@@ -243,12 +242,7 @@ func (p *process) Note(key, value string) {
 	if !p.ask() {
 		return
 	}
-	w := p.w
-	a, b := xxh3.HashString(key), xxh3.HashString(value)
-	w.trace.fold(uint64(w.now), uint64(EventNote)<<32|uint64(p.node.number), a, b)
-	if w.trace.record {
-		w.keep(EventNote, p.node.number, a, b, key+" = "+value)
-	}
+	p.w.emitNote(p.node.number, key, value)
 }
 
 func (p *process) Runtime() host.Runtime { return (*runtimeOf)(p.w) }

@@ -95,7 +95,7 @@ func (w *World) spawn(p *process, name string, fn func()) *task {
 		t.key = derive(deriveName(p.key, name), p.started)
 		p.started++
 	}
-	w.taskNames = append(w.taskNames, taskName{name, p.node.name})
+	w.taskNames = append(w.taskNames, taskName{name, p.node.number})
 	p.link(t)
 	w.liveTasks++
 	w.emit(EventSpawn, t.id, parent, 0)

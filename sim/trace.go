@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/simrun-dev/simrun/sim/internal/knob"
 )
 
 // EventKind says what happened.
@@ -57,10 +59,12 @@ type Event struct {
 	Number uint64 // from 1
 	At     int64  // virtual time, ns since the start
 	Kind   EventKind
-	Node   string // name of the node, "" for the world itself
-	Task   string // name of the task, "" outside tasks
+	Node   string // name of the node
+	Task   string // name of the task that it is about, or that was running; "" outside tasks
+	From   string // of a message or connection: the sending node's name
+	To     string // and the receiving node's
 	A, B   uint64
-	Text   string // what happened, in words, where there is more to say than kind and operands
+	Text   string // what happened in words, of the kinds that have any
 	Hash   uint64 // of the trace up to and with this event
 	// Cause is the number of the event without which this one would not have happened: of the
 	// send for a delivery or a loss, of what woke the task for a run. 0 is none, or unknown.
@@ -76,10 +80,26 @@ func (e Event) String() string {
 	if e.Task != "" {
 		fmt.Fprintf(&b, "/%s", e.Task)
 	}
-	if e.Text != "" {
-		fmt.Fprintf(&b, " %s", e.Text)
+	if detail := e.detail(); detail != "" {
+		fmt.Fprintf(&b, " %s", detail)
 	}
 	return b.String()
+}
+
+func (e *Event) detail() string {
+	switch e.Kind {
+	case EventSend, EventDeliver, EventDrop:
+		return e.From + " -> " + e.To
+	case EventConn:
+		return e.From + " -> " + e.To + " " + connStateNames[e.B]
+	case EventStart, EventCrash:
+		return fmt.Sprintf("life %d", e.A)
+	case EventClock:
+		return fmt.Sprintf("offset %v drift %d ppm", time.Duration(e.A), int64(e.B))
+	case EventDisk:
+		return fmt.Sprintf("%s %d", diskOpNames[e.A>>48], e.A&(1<<48-1))
+	}
+	return e.Text
 }
 
 // Checkpoint is the hash of a trace at an event on its way.
@@ -94,21 +114,24 @@ type trace struct {
 	events      uint64
 	stride      uint64
 	checkpoints []Checkpoint
-	record      bool
-	recorded    []Event
+	off         bool      // only to measure what hashing costs
+	recorder    *recorder // nil when nothing is recorded
 }
 
-func (t *trace) reset(seed uint64, record bool) {
-	*t = trace{hash: mix(seed ^ 0x73696d72756e), stride: 64, checkpoints: t.checkpoints[:0], record: record}
+func newTrace(seed uint64) trace {
+	return trace{hash: mix(seed ^ 0x73696d72756e), stride: 64, off: knob.NoHash}
 }
 
 // fold adds four words to the hash by multiplying 64 by 64 to 128 bits, as wyhash does: three
 // times cheaper than serialising them for a byte-oriented hash.
 func (t *trace) fold(a, b, c, d uint64) {
+	t.events++
+	if t.off {
+		return
+	}
 	h1, l1 := bits.Mul64(t.hash^a^0xa0761d6478bd642f, b^0xe7037ed1a0b428db)
 	h2, l2 := bits.Mul64(t.hash^c^0x8ebc6af09c88c6e3, d^0x589965cc75374cc3)
 	t.hash = bits.RotateLeft64(t.hash, 23)*golden ^ h1 ^ l1 ^ bits.RotateLeft64(h2^l2, 32)
-	t.events++
 	if t.events%t.stride == 0 {
 		t.checkpoint()
 	}
@@ -130,58 +153,37 @@ func (t *trace) checkpoint() {
 }
 
 // emit folds an event into the trace. who is a node's or a task's number.
-func (w *World) emit(kind EventKind, who uint32, a, b uint64) {
+func (w *World) emit(kind EventKind, who uint32, a, b uint64) { w.emitCaused(kind, who, a, b, 0) }
+
+// emitCaused is emit with the number of the event that this one follows from. It is not folded: it
+// is a function of what is.
+func (w *World) emitCaused(kind EventKind, who uint32, a, b, cause uint64) {
 	w.trace.fold(uint64(w.now), uint64(kind)<<32|uint64(who), a, b)
-	if w.trace.record {
-		w.keep(kind, who, a, b, "")
+	if w.trace.recorder != nil {
+		w.trace.recorder.event(w, kind, who, a, b, cause)
 	}
 }
 
 // emitText is emit for an event that is words: its operand is the text's hash.
 func (w *World) emitText(kind EventKind, who uint32, text string) {
-	h := xxh3.HashString(text)
-	w.trace.fold(uint64(w.now), uint64(kind)<<32|uint64(who), h, 0)
-	if w.trace.record {
-		w.keep(kind, who, h, 0, text)
+	w.trace.fold(uint64(w.now), uint64(kind)<<32|uint64(who), xxh3.HashString(text), 0)
+	if w.trace.recorder != nil {
+		w.trace.recorder.text(w, kind, who, text, "")
 	}
 }
 
-// emitCaused is emit with the number of the event that this one follows from. It is not folded: it
-// is a function of what is.
-func (w *World) emitCaused(kind EventKind, who uint32, a, b, cause uint64) {
-	w.emit(kind, who, a, b)
-	if w.trace.record {
-		w.trace.recorded[len(w.trace.recorded)-1].Cause = cause
+// emitNote is emit for a key and its value.
+func (w *World) emitNote(who uint32, key, value string) {
+	w.trace.fold(uint64(w.now), uint64(EventNote)<<32|uint64(who), xxh3.HashString(key), xxh3.HashString(value))
+	if w.trace.recorder != nil {
+		w.trace.recorder.text(w, EventNote, who, key, value)
 	}
 }
 
-func (w *World) keep(kind EventKind, who uint32, a, b uint64, text string) {
-	e := Event{Number: w.trace.events, At: w.now, Kind: kind, A: a, B: b, Text: text, Hash: w.trace.hash}
-	switch kind {
-	case EventSpawn, EventRun, EventExit, EventKill:
-		t := w.taskNames[who]
-		e.Task, e.Node = t.name, t.node
-	case EventSend, EventDeliver, EventDrop, EventConn:
-		if text == "" {
-			l := w.net.byNumber[a]
-			e.Text = l.from.name + " -> " + l.to.name
-			if kind == EventConn {
-				e.Text += " " + connStateNames[b]
-			}
-		}
-		e.Node = w.nodes[who].name
-	default:
-		if int(who) < len(w.nodes) {
-			e.Node = w.nodes[who].name
-		}
-		if w.cur != nil {
-			e.Task = w.cur.name
-		}
-	}
-	w.trace.recorded = append(w.trace.recorded, e)
+type taskName struct {
+	name string
+	node uint32 // its number
 }
-
-type taskName struct{ name, node string }
 
 // Hash is the hash of all events so far.
 func (w *World) Hash() uint64 { return w.trace.hash }
@@ -193,9 +195,6 @@ func (w *World) Events() uint64 { return w.trace.events }
 // Checkpoints are hashes on the way, at growing distances: two runs of the same configuration
 // first differ after the last checkpoint on which they agree.
 func (w *World) Checkpoints() []Checkpoint { return w.trace.checkpoints }
-
-// Trace is the recorded events; empty unless Config.Record is set.
-func (w *World) Trace() []Event { return w.trace.recorded }
 
 // FirstDifference compares the checkpoints of two runs by bisection: the first differing event
 // lies in (after, upTo]. same is true when all common checkpoints agree.

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -31,8 +32,11 @@ type Config struct {
 	// Context interrupts a run when it is done; it is looked at every few thousand events.
 	// Nil never does.
 	Context context.Context
-	// Record keeps every event, for World.Trace.
+	// Record keeps every event in memory, for World.Trace: about 10 bytes each.
 	Record bool
+	// RecordTo writes every event to the writer instead, in the form that ReadTrace reads. An
+	// error of the writer ends the recording, and is World.RecordError.
+	RecordTo io.Writer
 	// Overrides replace single random choices.
 	Overrides map[Decision]uint64
 	// OnDecision is told every random choice that is made.
@@ -118,7 +122,13 @@ func New(cfg Config) *World {
 		// Number 0 is no task.
 		taskNames: []taskName{{}},
 	}
-	w.trace.reset(cfg.Seed, cfg.Record)
+	w.trace = newTrace(cfg.Seed)
+	switch {
+	case cfg.RecordTo != nil:
+		w.trace.recorder = newRecorder(cfg.Seed, cfg.RecordTo)
+	case cfg.Record:
+		w.trace.recorder = newRecorder(cfg.Seed, nil)
+	}
 	w.strategy.Start(w.NewStream("strategy"))
 	w.net = newNetwork(w)
 	w.checks.init(w)
@@ -224,6 +234,9 @@ func (w *World) Close() {
 		return
 	}
 	w.closed = true
+	if w.trace.recorder != nil {
+		w.trace.recorder.end()
+	}
 	w.cur = nil
 	for _, n := range w.nodes {
 		if n.proc != nil && !n.proc.dead {

@@ -13,12 +13,15 @@ import (
 	"github.com/simrun-dev/simrun/internal/cli"
 )
 
-// asCommand makes the test binary the command line itself: subprocess tests run it again so.
-const asCommand = "SIMRUN_TEST_AS_COMMAND"
-
+// TestMain makes the test binary the command line itself when a test, or the code under test,
+// runs it again.
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	const again = "SIMRUN_TEST_AS_COMMAND"
+	if os.Getenv(again) != "" {
 		os.Exit(cli.Main(fakes()))
+	}
+	if err := os.Setenv(again, "1"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

@@ -43,8 +43,9 @@ func fakes() []*scenarios.Scenario {
 					return
 				}
 				r.Ready("never", func() bool {
-					r.World.Sleep(time.Nanosecond)
-					return false
+					for {
+						r.World.Sleep(time.Nanosecond)
+					}
 				})
 			},
 		},
@@ -75,6 +76,15 @@ func fakes() []*scenarios.Scenario {
 		{
 			Name: "rude", Doc: "panics where nothing simulated catches it",
 			Build: func(*scenarios.Run) { panic("well, really") },
+		},
+		{
+			Name: "stuck", Doc: "passes up to seed 5, and from there on does not even notice that it is to stop",
+			Build: func(r *scenarios.Run) {
+				build(r)
+				if r.World.Seed() > 5 {
+					select {}
+				}
+			},
 		},
 		{
 			Name: "vague", Doc: "does nothing that could be judged",

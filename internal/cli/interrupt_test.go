@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -65,13 +66,45 @@ func TestInterruptAfterFailure(t *testing.T) {
 	require.Contains(t, stderr.String(), "FAIL fussy seed 7\n")
 }
 
+// Where the first Ctrl-C does not get through, the second ends the process.
+func TestSecondInterrupt(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self, "run", "stuck", "--seeds", "1-9", "--workers", "1", "--json", "-")
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	results := bufio.NewReader(stdout)
+	for range 5 {
+		_, err := results.ReadBytes('\n')
+		require.NoError(t, err)
+	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	messages := bufio.NewReader(stderr)
+	for line := ""; !strings.Contains(line, "once more to end at once"); {
+		line, err = messages.ReadString('\n')
+		require.NoError(t, err)
+	}
+	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
+	_, err = io.Copy(io.Discard, messages)
+	require.NoError(t, err)
+	var exit *exec.ExitError
+	require.ErrorAs(t, cmd.Wait(), &exit)
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	require.True(t, ok)
+	require.True(t, status.Signaled(), exit)
+	require.Equal(t, syscall.SIGINT, status.Signal())
+}
+
 // start runs the test binary as the command line.
 func start(t *testing.T, args ...string) (cmd *exec.Cmd, stdout io.Reader, stderr *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd = exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
 	stderr = new(bytes.Buffer)
 	cmd.Stderr = stderr
 	stdout, err = cmd.StdoutPipe()

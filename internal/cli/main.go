@@ -31,6 +31,11 @@ func Main(list []*scenarios.Scenario) int {
 	if c.Invocation = os.Getenv(invocationVariable); c.Invocation == "" || plantedMutant == "" {
 		c.Invocation = invocation(os.Args[0], c.Name, c.Package)
 	}
+	if os.Getenv("GOGC") == "" {
+		// Runs leave much garbage and little that lives: with room to let it lie, campaigns are a
+		// fifth faster.
+		debug.SetGCPercent(400)
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 1)

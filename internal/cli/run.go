@@ -47,7 +47,7 @@ run shard --seed 17 --faults plan.yaml --set clients=5`),
 			if err := seeds.check(cmd.Flags()); err != nil {
 				return err
 			}
-			if run.mutant != "" && run.mutant != plantedMutant {
+			if run.mutantToBuild() != "" {
 				return c.runMutant(cmd.Context(), run.mutant)
 			}
 			opt, err := c.options(s, &run, seeds.seeds.At(0))

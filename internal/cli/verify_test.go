@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +15,6 @@ import (
 )
 
 func TestVerify(t *testing.T) {
-	t.Setenv(asCommand, "1") // for the child
 	got := call(t, words("verify fussy --seeds 1-10 --faults chaos --set divisor=5")...)
 	require.Equal(t, 0, got.status, got.stderr)
 	require.Equal(t, "fussy: 10 seeds run 3 times each: deterministic\n"+
@@ -21,7 +22,6 @@ func TestVerify(t *testing.T) {
 }
 
 func TestVerifyWithPlanFromStandardInput(t *testing.T) {
-	t.Setenv(asCommand, "1")
 	const plan = "faults:\n  - kind: node.pause\n    target: [two]\n    from: 1s\n    to: 20s\n"
 	got := callWith(t, context.Background(), plan, words("verify calm --seed 3 --faults -")...)
 	require.Equal(t, 0, got.status, got.stderr)
@@ -40,7 +40,6 @@ func TestVerifyFindsDependenceOnEarlierRuns(t *testing.T) {
 }
 
 func TestVerifyFindsDependenceOnProcess(t *testing.T) {
-	t.Setenv(asCommand, "1")
 	got := call(t, words("verify child --seeds 1-2")...)
 	require.Equal(t, 3, got.status, got.stderr)
 	require.Contains(t, got.stdout, "NOT DETERMINISTIC child seed 1\n")
@@ -55,12 +54,25 @@ func TestVerifyFindsDependenceOnProcess(t *testing.T) {
 	require.Equal(t, "child: 2 seeds run 2 times each: deterministic\n", got.stdout)
 }
 
-func TestVerifyWithoutChild(t *testing.T) {
-	// Without asCommand the child is the test binary, which does not understand the call.
-	t.Setenv(asCommand, "")
-	got := call(t, words("verify calm --seeds 1-2")...)
-	require.Equal(t, 3, got.status)
-	require.Contains(t, got.stderr, "simrun: the child process")
+func TestVerifyChildThatCannotBeStarted(t *testing.T) {
+	var stdout, stderr strings.Builder
+	c := &cli.Command{
+		Name: "simrun", Scenarios: fakes(), Executable: filepath.Join(t.TempDir(), "gone"),
+		Stdout: &stdout, Stderr: &stderr,
+	}
+	require.Equal(t, 3, c.Run(context.Background(), words("verify calm --seeds 1-2")))
+	require.Contains(t, stderr.String(), "simrun: cannot start the child process: ")
+	require.NotContains(t, stdout.String(), "deterministic", "nothing is claimed")
+}
+
+func TestVerifyChildThatCrashes(t *testing.T) {
+	crashing := write(t, "#!/bin/sh\necho oh no >&2\nexit 7\n")
+	require.NoError(t, os.Chmod(crashing, 0o755))
+	var stdout, stderr strings.Builder
+	c := &cli.Command{Name: "simrun", Scenarios: fakes(), Executable: crashing, Stdout: &stdout, Stderr: &stderr}
+	require.Equal(t, 3, c.Run(context.Background(), words("verify calm --seeds 1-2")))
+	require.Contains(t, stderr.String(), "simrun: the child process: exit status 7: oh no\n")
+	require.Empty(t, stdout.String())
 }
 
 func TestVerifyInterrupted(t *testing.T) {
