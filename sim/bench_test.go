@@ -11,9 +11,26 @@ import (
 	"github.com/simrun-dev/simrun/system/host"
 )
 
-// BenchmarkTaskSwitch is one task handing a token to another: an op is one switch, with its
-// channel operations, its choice, and its place in the trace hash.
+// BenchmarkTaskSwitch is two tasks that yield to each other: an op is one switch, with its queue,
+// its choice, and its place in the trace hash.
 func BenchmarkTaskSwitch(b *testing.B) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	for range 2 {
+		w.Go("yielder", func() {
+			for range b.N / 2 {
+				w.Sleep(0)
+			}
+		})
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	require.NoError(b, w.Run())
+}
+
+// BenchmarkHandoff is one task handing a token to another over a channel: an op is one switch with
+// its channel operations.
+func BenchmarkHandoff(b *testing.B) {
 	w := sim.New(sim.Config{})
 	defer w.Close()
 	h := w.Host()

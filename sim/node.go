@@ -81,9 +81,9 @@ func (n *Node) start() {
 	w.emit(EventStart, n.number, n.lives, 0)
 	if n.boot != nil {
 		outer := w.cur
-		w.cur = nil // the first task is nobody's child
+		w.setCurrent(nil) // the first task is nobody's child
 		w.spawn(p, "main", func() { n.boot(p) })
-		w.cur = outer
+		w.setCurrent(outer)
 	}
 }
 
@@ -109,13 +109,13 @@ func (n *Node) kill(silent bool) {
 	// that what follows isn't taken for something that the process does.
 	n.proc.dead = true
 	running := w.cur
-	w.cur = nil
+	w.setCurrent(nil)
 	w.net.processDied(n.proc, silent)
 	n.proc.die(running)
 	for _, fn := range n.onCrash {
 		fn()
 	}
-	w.cur = running
+	w.setCurrent(running)
 	n.disk.crash()
 	if n.paused {
 		n.Resume()

@@ -112,7 +112,13 @@ type timer struct {
 type actor struct{ key, n uint64 }
 
 func (w *World) rank(a *actor) uint32 {
-	r := w.strategy.Rank(Candidate{Actor: a.key, Ordinal: a.n, Step: w.steps})
+	c := Candidate{Actor: a.key, Ordinal: a.n, Step: w.steps}
+	var r uint32
+	if w.walk != nil {
+		r = w.walk.Rank(c)
+	} else {
+		r = w.strategy.Rank(c)
+	}
 	a.n++
 	w.steps++
 	return r
@@ -131,7 +137,14 @@ func (w *World) newSlot() (int32, *slot) {
 
 func (w *World) freeSlot(i int32) {
 	s := &w.slots[i]
-	*s = slot{serial: s.serial + 1}
+	// Field by field: most are nil already, and clearing a pointer that is not costs a barrier.
+	if s.task != nil {
+		s.task = nil
+	} else {
+		s.fn, s.hnd = nil, nil
+	}
+	s.proc, s.state = nil, slotFree
+	s.serial++
 	w.freeSlots = append(w.freeSlots, i)
 }
 

@@ -121,9 +121,9 @@ func (w *World) run(t *task) {
 		}
 		t.co.task, t.co.done = t, false
 	}
-	w.cur = t
+	w.cur = t // alive, or it would not be run
 	t.co.resume()
-	w.cur = nil
+	w.setCurrent(nil)
 	t.proc.clock.touch()
 	if t.proc.dead && !t.co.done {
 		w.kill(t) // it crashed its own node
@@ -188,9 +188,9 @@ func (w *World) kill(t *task) {
 	}
 	c.killed = true
 	outer := w.cur
-	w.cur = t
+	w.setCurrent(t)
 	defer func() {
-		w.cur = outer
+		w.setCurrent(outer)
 		if r := recover(); r != nil {
 			if _, ok := r.(unwound); !ok {
 				panic(r)
@@ -203,14 +203,22 @@ func (w *World) kill(t *task) {
 // checkAlive ends the running task if its process has died: a deferred call of a task being
 // unwound asks something of the world, or a task has crashed its own node and runs on.
 func (w *World) checkAlive() {
-	t := w.cur
-	if t == nil || !t.proc.dead {
-		return
+	if w.dying {
+		w.endRunning()
 	}
-	if !t.co.killed {
+}
+
+func (w *World) endRunning() {
+	if t := w.cur; !t.co.killed {
 		t.co.yield(struct{}{}) // for run to kill it
 	}
 	runtime.Goexit()
+}
+
+// setCurrent says which task runs, if any.
+func (w *World) setCurrent(t *task) {
+	w.cur = t
+	w.dying = t != nil && t.proc.dead
 }
 
 func (w *World) taskPanicked(t *task, r any, stack []byte) {

@@ -66,6 +66,8 @@ func (f Failure) Error() string { return f.Oracle + ": " + f.Message }
 type World struct {
 	cfg       Config
 	strategy  Strategy
+	walk      *randomWalk // strategy, if that is what it is: asked for each event, without detour
+	slack     int64
 	epoch     int64 // Config.Start as Unix ns
 	now       int64 // virtual time, ns since the start
 	until     int64
@@ -81,6 +83,7 @@ type World struct {
 	steps     uint64
 
 	cur       *task
+	dying     bool // cur's process is dead
 	idle      []*coroutine
 	taskNames []taskName
 	liveTasks int
@@ -130,6 +133,8 @@ func New(cfg Config) *World {
 		w.trace.recorder = newRecorder(cfg.Seed, nil)
 	}
 	w.strategy.Start(w.NewStream("strategy"))
+	w.slack = int64(w.strategy.Slack())
+	w.walk, _ = w.strategy.(*randomWalk)
 	w.net = newNetwork(w)
 	w.checks.init(w)
 	w.self = w.addNode("simrun", nil)
@@ -168,11 +173,10 @@ func (w *World) Run() error {
 	if w.cfg.MaxTime > 0 {
 		limit = int64(w.cfg.MaxTime)
 	}
-	done := func() bool { return w.self.proc.tasks.first == nil }
-	switch err := w.loop(limit, done); {
+	switch err := w.loop(limit, true); {
 	case err != nil:
 		return err
-	case w.stopped || done():
+	case w.stopped || w.self.proc.tasks.first == nil:
 		return nil
 	case len(w.ready) > 0 || len(w.events) > 0:
 		return fmt.Errorf("%w: %v of virtual time", ErrLimit, w.cfg.MaxTime)
@@ -185,7 +189,7 @@ func (w *World) Run() error {
 // first Failure, ErrLimit or ErrInterrupted.
 func (w *World) RunFor(d time.Duration) error {
 	limit := w.now + int64(d)
-	if err := w.loop(limit, func() bool { return false }); err != nil {
+	if err := w.loop(limit, false); err != nil {
 		return err
 	}
 	if !w.stopped {
@@ -234,10 +238,10 @@ func (w *World) Close() {
 		return
 	}
 	w.closed = true
+	w.setCurrent(nil)
 	if w.trace.recorder != nil {
 		w.trace.recorder.end()
 	}
-	w.cur = nil
 	for _, n := range w.nodes {
 		if n.proc != nil && !n.proc.dead {
 			n.proc.die(nil)
@@ -249,15 +253,16 @@ func (w *World) Close() {
 	w.idle = nil
 }
 
-// loop takes steps until done, the limit, or the end of the run.
-func (w *World) loop(limit int64, done func() bool) error {
+// loop takes steps until the limit or the end of the run; with whileTasks only as long as the
+// world's own process has any.
+func (w *World) loop(limit int64, whileTasks bool) error {
 	if w.closed {
 		panic("sim: the world is closed")
 	}
 	w.until = limit
 	defer w.watchdog.start(&w.cfg)()
 	check := uint64(0)
-	for !w.stopped && !done() {
+	for !w.stopped && !(whileTasks && w.self.proc.tasks.first == nil) {
 		if w.watchdog.asked.Load() {
 			w.watchdog.asked.Store(false)
 		}
@@ -282,7 +287,7 @@ func (w *World) loop(limit int64, done func() bool) error {
 
 // step makes the next thing happen. It returns false when nothing can before the limit.
 func (w *World) step() bool {
-	slack := int64(w.strategy.Slack())
+	slack := w.slack
 	for {
 		if len(w.ready) == 0 {
 			w.reconcileClocks()
@@ -293,24 +298,28 @@ func (w *World) step() bool {
 			w.admit(w.now, slack)
 		}
 		i := int32(uint32(w.ready.pop().key))
-		s := w.slots[i]
-		if !w.alive(&s) {
-			w.drop(i, &s)
+		s := &w.slots[i]
+		if !w.alive(s) {
+			w.drop(i, s)
 			continue
 		}
-		if s.proc.node.paused {
-			s.proc.node.stash = append(s.proc.node.stash, i)
+		if n := s.proc.node; n.paused {
+			n.stash = append(n.stash, i)
 			continue
 		}
+		if s.at > w.now {
+			w.now = s.at
+		}
+		// The slots may move while the event happens.
+		task, hnd, arg, fn := s.task, s.hnd, s.arg, s.fn
 		w.freeSlot(i)
-		w.now = max(w.now, s.at)
 		switch {
-		case s.task != nil:
-			w.run(s.task)
-		case s.hnd != nil:
-			s.hnd.handle(s.arg)
+		case task != nil:
+			w.run(task)
+		case hnd != nil:
+			hnd.handle(arg)
 		default:
-			s.fn()
+			fn()
 		}
 		return true
 	}

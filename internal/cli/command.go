@@ -122,7 +122,7 @@ verify shard --seeds 1-10`),
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.listCommand(), c.runCommand(), c.reproCommandLine(), c.verifyCommand(),
-		c.planCommand(), c.mutantsCommand(), c.versionCommand())
+		c.planCommand(), c.mutantsCommand(), c.benchCommand(), c.versionCommand())
 	return root
 }
 
