@@ -10,8 +10,9 @@ import (
 )
 
 // plainState and plainModel are the log's specification once more, with none of what makes the
-// oracle fast: contents as a list of updates, unknown outcomes as nondeterminism, nothing closed
-// by evidence. It is what the oracle is measured against on histories small enough for it.
+// oracle fast: contents as a list of updates, unknown outcomes as nondeterminism, nothing
+// closed by evidence. It is what the oracle is measured against on histories small enough for
+// it.
 type plainState struct {
 	upper   Frontier
 	updates string
@@ -154,8 +155,8 @@ func TestSmallHistoriesAgreeWithPlainModel(t *testing.T) {
 	})
 }
 
-// TestSeededHistoriesAgreeWithPlainModel covers far more histories than rapid does in the same time, and makes
-// sure that they are of all sorts.
+// TestSeededHistoriesAgreeWithPlainModel covers far more histories than rapid does in the same
+// time, and makes sure that they are of all sorts.
 func TestSeededHistoriesAgreeWithPlainModel(t *testing.T) {
 	seeds := uint64(6000)
 	if testing.Short() {

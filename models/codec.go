@@ -20,8 +20,8 @@ import (
 type Schema struct {
 	// Inputs maps a kind of operation to the type of its input.
 	Inputs map[string]reflect.Type
-	// Outputs maps a name to a type of output; any kind may be answered with any of them, it
-	// is the model that objects.
+	// Outputs maps a name to a type of output; any kind may be answered with any of them, it is
+	// the model that objects.
 	Outputs map[string]reflect.Type
 }
 
@@ -41,8 +41,8 @@ func (e *FormatError) Error() string {
 // Unwrap makes errors.Is(err, ErrFormat) true.
 func (e *FormatError) Unwrap() []error { return []error{ErrFormat, e.Err} }
 
-// opLine is one operation on one line of JSON. An operation without "return" is open. Positions stand in
-// for times that are left out.
+// opLine is one operation on one line of JSON. An operation without "return" is open. Positions
+// stand in for times that are left out.
 type opLine struct {
 	ID       int                        `json:"id,omitempty"`
 	Client   int                        `json:"client"`
@@ -56,8 +56,8 @@ type opLine struct {
 	ReturnNS *int64                     `json:"return_ns,omitempty"`
 }
 
-// Write writes the history as JSON Lines, one operation a line, in the order of their calls, for
-// [Schema.Read]. Data of rows must be valid UTF-8, or JSON would change it.
+// Write writes the history as JSON Lines, one operation a line, in the order of their calls,
+// for [Schema.Read]. Data of rows must be valid UTF-8, or JSON would change it.
 func (s Schema) Write(w io.Writer, h *History) error {
 	out := bufio.NewWriter(w)
 	for _, op := range h.ops {
@@ -123,7 +123,8 @@ func checkUTF8(v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
 		if !utf8.ValidString(v.String()) {
-			return fmt.Errorf("%q is not valid UTF-8; encode binary data, in hexadecimal say, before recording it", v.String())
+			return fmt.Errorf("%q is not valid UTF-8; encode binary data, in hexadecimal say, before recording it",
+				v.String())
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -141,7 +142,8 @@ func checkUTF8(v reflect.Value) error {
 	return nil
 }
 
-// Read reads a history in JSON Lines, one operation a line; empty lines and lines that begin with
+// Read reads a history in JSON Lines, one operation a line; empty lines and lines that begin
+// with
 // # are skipped. Positions need only be in one total order: nanoseconds of one monotonic clock
 // will do. Lines may come in any order. Errors are [FormatError], or the reader's own.
 func (s Schema) Read(r io.Reader) (*History, error) {
@@ -204,7 +206,7 @@ func (s Schema) decode(text []byte) (*Op, error) {
 	}
 	inputType, ok := s.Inputs[line.Kind]
 	if !ok {
-		return nil, fmt.Errorf("unknown kind %q; want one of %s", line.Kind, strings.Join(slices.Sorted(maps.Keys(s.Inputs)), ", "))
+		return nil, fmt.Errorf("unknown kind %q; want one of %s", line.Kind, names(s.Inputs))
 	}
 	op := &Op{
 		ID: line.ID, Client: line.Client, Kind: line.Kind, Outcome: line.Outcome,
@@ -232,13 +234,18 @@ func (s Schema) decode(text []byte) (*Op, error) {
 	for name, raw := range line.Output {
 		outputType, ok := s.Outputs[name]
 		if !ok {
-			return nil, fmt.Errorf("unknown output %q; want one of %s", name, strings.Join(slices.Sorted(maps.Keys(s.Outputs)), ", "))
+			return nil, fmt.Errorf("unknown output %q; want one of %s", name, names(s.Outputs))
 		}
 		if op.Output, err = decodeAs(outputType, raw); err != nil {
 			return nil, fmt.Errorf("output %s: %w", name, err)
 		}
 	}
 	return op, nil
+}
+
+// names lists what a part of the schema knows, sorted.
+func names(types map[string]reflect.Type) string {
+	return strings.Join(slices.Sorted(maps.Keys(types)), ", ")
 }
 
 // checkEnds refuses an operation whose outcome and ends contradict each other.

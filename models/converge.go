@@ -6,9 +6,9 @@ import "fmt"
 const OracleConverges = "storage/converges"
 
 // CheckConverged compares the contents that a collection ought to have come to with those its
-// shard shows, once faults and commands have stopped and the bound on virtual time is over. Both
-// are consolidated first. It returns one violation that names the first rows that differ, in
-// sorted order, or none. Event and atNS are those of the final snapshot.
+// shard shows, once faults and commands have stopped and the bound on virtual time is over.
+// Both are consolidated first. It returns one violation that names the first rows that differ,
+// in sorted order, or none. Event and atNS are those of the final snapshot.
 //
 // Empty contents on both sides are equal as well: whether anything was ever written is for the
 // scenario to count.

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCorpus judges the histories under testdata. The name of a file says whether it is ok or bad; its
-// lines "# fails ORACLE: TEXT" name every oracle that must object, and part of what it must say.
+// TestCorpus judges the histories under testdata. The name of a file says whether it is ok or
+// bad; its lines "# fails ORACLE: TEXT" name every oracle that must object, and part of what it
+// must say.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("testdata/shard/*.jsonl")
 	require.NoError(t, err)

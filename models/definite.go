@@ -13,19 +13,19 @@ const OracleDefinite = "persist/definite"
 //
 //   - Two snapshots of a shard as of the same time are equal, whoever takes them and whenever,
 //     and consolidated: a row comes once, and not with a count of zero.
-//   - A snapshot as of a is answered only once the upper may be past a: some append that leads past it
-//     has been called by then.
+//   - A snapshot as of a is answered only once the upper may be past a: some append that leads
+//     past it has been called by then.
 //   - A reader is not served below its own hold.
 //   - Upper and since never regress: who is called after another was answered does not see an
 //     earlier upper, nor a lower hold, nor a hold below a since that the shard had reached.
 //
-// It needs no sequential specification, so it holds of shards whose writers are not all recorded,
-// but for the second rule.
+// It needs no sequential specification, so it holds of shards whose writers are not all
+// recorded, but for the second rule.
 type Definite struct {
 	History *History
 	// StrictSince also forbids serving a snapshot below a since that somebody was told before
-	// its call. Leave it false for shards whose clients read from cached state: those may serve,
-	// correctly, what the shard has just given up.
+	// its call. Leave it false for shards whose clients read from cached state: those may
+	// serve, correctly, what the shard has just given up.
 	StrictSince bool
 }
 
@@ -107,7 +107,8 @@ func earlySnapshots(s *shardHistory) []Violation {
 		}
 		if !reach.Beyond(e.asOf) {
 			found = append(found, violation(OracleDefinite, s.shard, e.op,
-				"%v was answered before the upper can have passed %d: of the appends called until then the furthest leads to %v",
+				"%v was answered before the upper can have passed %d: "+
+					"of the appends called until then the furthest leads to %v",
 				e.op, e.asOf, reach))
 		}
 	}
@@ -128,8 +129,8 @@ func appendsByCall(all []*Op) []*Op {
 // sighting is what an operation shows of a value that only grows.
 type sighting struct {
 	op *Op
-	// needs is the value the operation needs at some moment of its own: it must not be
-	// below what was known before its call. None if it needs nothing.
+	// needs is the value the operation needs at some moment of its own: it must not be below
+	// what was known before its call. None if it needs nothing.
 	needs    Frontier
 	hasNeeds bool
 	// knows is the value that was surely reached by its return.
@@ -171,9 +172,11 @@ func upperRegressions(s *shardHistory) []Violation {
 		}
 		switch e.kind {
 		case logAppend:
-			sightings = append(sightings, sighting{op: e.op, needs: e.from, hasNeeds: true, knows: e.to, hasKnows: true})
+			sightings = append(sightings,
+				sighting{op: e.op, needs: e.from, hasNeeds: true, knows: e.to, hasKnows: true})
 		case logUpper:
-			sightings = append(sightings, sighting{op: e.op, needs: e.upper, hasNeeds: true, knows: e.upper, hasKnows: true})
+			sightings = append(sightings,
+				sighting{op: e.op, needs: e.upper, hasNeeds: true, knows: e.upper, hasKnows: true})
 		case logSnapshot:
 			sightings = append(sightings, sighting{op: e.op, knows: after(e.asOf), hasKnows: true})
 		}
@@ -181,7 +184,8 @@ func upperRegressions(s *shardHistory) []Violation {
 	var found []Violation
 	for _, r := range regressions(sightings) {
 		found = append(found, violation(OracleDefinite, s.shard, r.after.op,
-			"the upper went back: it was at %v or later by the return of %v, and at %v for %v, which was called after that",
+			"the upper went back: it was at %v or later by the return of %v, "+
+				"and at %v for %v, which was called after that",
 			r.before.knows, r.before.op, r.after.needs, r.after.op))
 	}
 	return found
@@ -195,8 +199,8 @@ func after(t uint64) Frontier {
 	return At(t + 1)
 }
 
-// sinceRegressions reports holds that went down, and live holds below a since that the shard had
-// reached. Whatever it reports the holds' specification rejects as well.
+// sinceRegressions reports holds that went down, and live holds below a since that the shard
+// had reached. Whatever it reports the holds' specification rejects as well.
 func sinceRegressions(oracle string, s *shardHistory) []Violation {
 	var found []Violation
 	holders := map[holderID][]sighting{}
@@ -227,14 +231,15 @@ func sinceRegressions(oracle string, s *shardHistory) []Violation {
 	}
 	for _, r := range regressions(shard) {
 		found = append(found, violation(oracle, s.shard, r.after.op,
-			"the shard's since passed a hold in force: it was at %v or later by the return of %v, and %v, which was called after that, still holds %v",
+			"the shard's since passed a hold in force: it was at %v or later by the return of %v, "+
+				"and %v, which was called after that, still holds %v",
 			r.before.knows, r.before.op, r.after.op, r.after.needs))
 	}
 	return found
 }
 
-// reachedSinces are the sinces that the shard itself surely reached: those of since errors, unless
-// the error may speak of the reader's own hold, having moved that far at some time.
+// reachedSinces are the sinces that the shard itself surely reached: those of since errors,
+// unless the error may speak of the reader's own hold, having moved that far at some time.
 func reachedSinces(s *shardHistory) []sighting {
 	highest := map[holderID]Frontier{}
 	for _, e := range s.holds {

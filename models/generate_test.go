@@ -71,8 +71,9 @@ func (s *referenceShard) advanceSince() {
 	s.since = s.since.Join(meet)
 }
 
-// generator runs clients against reference shards: each operation is called, takes effect in one
-// moment, and returns, with other clients' steps in between; so the history is linearizable.
+// generator runs clients against reference shards: each operation is called, takes effect in
+// one moment, and returns, with other clients' steps in between; so the history is
+// linearizable.
 type generator struct {
 	mixture
 	choose  chooser
@@ -251,16 +252,16 @@ func (g *generator) beginHold(c *generatedClient, shard int, s *referenceShard) 
 	reader := c.reader[shard]
 	_, live := s.readers[reader]
 	to := At(uint64(g.choose(int(s.upper.T) + 3)))
-	unsure := func(effect func() (Outcome, any)) func() (Outcome, any, bool) {
+	unsure := func(effect func(sure bool) (Outcome, any)) func() (Outcome, any, bool) {
 		return func() (Outcome, any, bool) {
 			if g.choose(100) >= g.unknown {
-				outcome, output := effect()
+				outcome, output := effect(true)
 				return outcome, output, true
 			}
 			if g.choose.chance(2) {
-				effect()
+				effect(false)
 			} else {
-				g.limbo = append(g.limbo, func() { effect() })
+				g.limbo = append(g.limbo, func() { effect(false) })
 			}
 			return Unknown, nil, true
 		}
@@ -279,12 +280,12 @@ func (g *generator) beginHold(c *generatedClient, shard int, s *referenceShard) 
 		}
 		g.call(c, KindDowngradeSince, DowngradeSince{Shard: s.name, Reader: reader, Since: to})
 		expire := g.choose.chance(10)
-		c.effect = unsure(func() (Outcome, any) {
+		c.effect = unsure(func(sure bool) (Outcome, any) {
 			h, ok := s.readers[reader]
 			if !ok {
 				return Ok, Since{Closed()}
 			}
-			if expire {
+			if expire && sure { // or its client would vouch for a lease that is gone
 				delete(s.readers, reader)
 				return Ok, Since{Closed()}
 			}
@@ -328,8 +329,12 @@ func (g *generator) beginHold(c *generatedClient, shard int, s *referenceShard) 
 		if g.choose.chance(3) {
 			in.New = uint64(g.begun)
 		}
+		if g.choose.chance(6) {
+			in.Expected = uint64(g.choose(3))
+		}
 		g.call(c, KindCompareAndDowngradeSince, in)
-		c.effect = unsure(func() (Outcome, any) {
+		hidden := g.choose.chance(4) // a first attempt goes through and nobody knows
+		swap := unsure(func(bool) (Outcome, any) {
 			if s.hold.Opaque != in.Expected {
 				return Fail, OpaqueMismatch{s.hold.Opaque}
 			}
@@ -337,6 +342,15 @@ func (g *generator) beginHold(c *generatedClient, shard int, s *referenceShard) 
 			s.advanceSince()
 			return Ok, Since{s.hold.Since}
 		})
+		c.effect = func() (Outcome, any, bool) {
+			if hidden && s.hold.Opaque == in.Expected {
+				hidden = false
+				s.hold = &Hold{in.New, s.hold.Since.Join(in.Since)}
+				s.advanceSince()
+				return "", nil, false
+			}
+			return swap()
+		}
 	}
 }
 
@@ -350,8 +364,8 @@ func copyHistory(h *History) *History {
 	return out
 }
 
-// mutate changes one answer, or one interval, of a history's log, as a buggy shard or a late one
-// would. Often the history is no longer linearizable; not always.
+// mutate changes one answer, or one interval, of a history's log, as a buggy shard or a late
+// one would. Often the history is no longer linearizable; not always.
 func mutate(h *History, choose chooser) *History {
 	out := copyHistory(h)
 	of := func(kind string, outcome Outcome) *Op {

@@ -44,8 +44,8 @@ type Op struct {
 	// equals another's Call counts as concurrent with it. Return is Open if Outcome is Unknown.
 	Call, Return uint64
 	// CallNS and ReturnNS are virtual times, in ns since the start of the run, for messages
-	// only. With outcome Unknown ReturnNS is when the client gave up; it is
-	// math.MaxInt64 if it never did.
+	// only. With outcome Unknown ReturnNS is when the client gave up; it is math.MaxInt64 if it
+	// never did.
 	CallNS, ReturnNS int64
 }
 
@@ -82,8 +82,8 @@ func NewHistory() *History {
 	return &History{process: map[int]int{}, busy: map[int]*Op{}}
 }
 
-// Begin records that a client calls an operation, at position at of the total order of events and
-// at virtual time atNS. An operation that is never ended is Unknown. A client may begin an
+// Begin records that a client calls an operation, at position at of the total order of events
+// and at virtual time atNS. An operation that is never ended is Unknown. A client may begin an
 // operation before its last one has ended; the two count as concurrent.
 func (h *History) Begin(client int, kind string, input any, at uint64, atNS int64) Token {
 	h.advance(at)
@@ -123,7 +123,8 @@ func (h *History) End(t Token, outcome Outcome, output any, at uint64, atNS int6
 // event number would have every real-time constraint wrong, silently.
 func (h *History) advance(at uint64) {
 	if at < h.last || at >= maxPosition {
-		panic(fmt.Sprintf("models: position %d recorded after %d; positions must not go back and must stay below 2^62", at, h.last))
+		panic(fmt.Sprintf("models: position %d recorded after %d; positions must not go back and must stay below 2^62",
+			at, h.last))
 	}
 	h.last = at
 }
@@ -160,9 +161,9 @@ func (h *History) Kinds() []string {
 	return kinds
 }
 
-// until is the history as it stood just after event at: later calls are gone, and operations that
-// had not returned are open. Every safety property holds of a prefix if it holds of the whole, so
-// the shortest prefix that fails names the answer that broke it.
+// until is the history as it stood just after event at: later calls are gone, and operations
+// that had not returned are open. Every safety property holds of a prefix if it holds of the
+// whole, so the shortest prefix that fails names the answer that broke it.
 func (h *History) until(at uint64) *History {
 	cut := NewHistory()
 	for _, op := range h.ops {

@@ -11,21 +11,22 @@ import (
 // OracleResponders is the name of [Responders].
 const OracleResponders = "storage/responders"
 
-// Responders is the oracle storage/responders: DifferentialWriteTasks keep the promises that their
-// answers make.
+// Responders is the oracle storage/responders: DifferentialWriteTasks keep the promises that
+// their answers make.
 //
 //   - No command is answered twice. By a task that writes, and did not crash, each is answered.
-//   - A read-only task never says ok, a writing one never says read only, and nobody says that an identifier
-//     is invalid before being asked to shut down.
-//   - A command that was answered with an invalid identifier, or sent to a read-only task, never shows in the shard.
-//   - The shard's contents are, at every observation, what the task wants after some number of its
-//     commands, in the order they were sent: no fewer than it had answered ok before the
+//   - A read-only task never says ok, a writing one never says read only, and nobody says that
+//     an identifier is invalid before being asked to shut down.
+//   - A command that was answered with an invalid identifier, or sent to a read-only task,
+//     never shows in the shard.
+//   - The shard's contents are, at every observation, what the task wants after some number of
+//     its commands, in the order they were sent: no fewer than it had answered ok before the
 //     observation began, and no more than it had been sent when the observation ended. A task
 //     that has not written yet leaves the contents its predecessor left.
 //
-// A rival writer voids the last rule until a command that was sent after the rival's write has been
-// answered ok: that answer promises that the contents are exactly what the task wants, whatever
-// anybody wrote before.
+// A rival writer voids the last rule until a command that was sent after the rival's write has
+// been answered ok: that answer promises that the contents are exactly what the task wants,
+// whatever anybody wrote before.
 type Responders struct {
 	Log *TaskLog
 }
@@ -90,7 +91,8 @@ func (r Responders) judgeAnswers(c *taskCommand) []Violation {
 		case a.answer == AnswerReadOnly && !c.task.readOnly:
 			object(a.at, a.atNS, "was answered read only by a task that writes")
 		case a.answer == AnswerIdentifierInvalid && a.at < c.task.shutdown:
-			object(a.at, a.atNS, "was answered that the identifier is invalid, and nobody had asked the task to shut down")
+			object(a.at, a.atNS,
+				"was answered that the identifier is invalid, and nobody had asked the task to shut down")
 		}
 	}
 	return found
@@ -215,8 +217,8 @@ func (w *writerLife) contents(n int) []Row {
 	return Consolidate(rows)
 }
 
-// confirmed is how many of the applied commands the contents must include, as of a moment, and the
-// command that says so.
+// confirmed is how many of the applied commands the contents must include, as of a moment, and
+// the command that says so.
 func (w *writerLife) confirmed(before uint64) (int, *taskCommand) {
 	for k := len(w.applied); k > 0; k-- {
 		if a, ok := w.applied[k-1].first(); ok && a.answer == AnswerOk && a.at < before {
@@ -269,10 +271,11 @@ func (s *taskShard) judge(o *observation) []Violation {
 		}
 	}
 	for _, p := range possible {
-		// The two ends of what is possible are what an engineer would look at.
+		// The two ends of what is possible are what an engineer would look at, the later one
+		// first.
 		for _, k := range []int{p.from, p.to} {
 			gap := compareRows(p.contents(s, k), o.rows)
-			if closest == nil || gap.size() < closest.size() {
+			if closest == nil || gap.size() <= closest.size() {
 				closest, closestTo = &gap, p.describe(k)
 			}
 		}

@@ -74,10 +74,11 @@ func countOf(sorted []Row, data string) int64 {
 	return n
 }
 
-// rowSum is one row's share in a contents hash. Contents are hashed as the sum of diff * hash(row)
-// modulo 2^64: the order of rows does not matter, consolidating first or not does not matter, and
-// the hash after an append is the hash before plus the append's own. A row's hash is made odd so
-// that no diff but zero can vanish. Two different contents agree by accident once in 2^64.
+// rowSum is one row's share in a contents hash. Contents are hashed as the sum of diff *
+// hash(row) modulo 2^64: the order of rows does not matter, consolidating first or not does not
+// matter, and the hash after an append is the hash before plus the append's own. A row's hash
+// is made odd so that no diff but zero can vanish. Two different contents agree by accident
+// once in 2^64.
 func rowSum(data string, diff int64) uint64 {
 	return uint64(diff) * (xxh3.HashString(data) | 1)
 }
@@ -128,7 +129,8 @@ func quoteRow(data string) string {
 	return fmt.Sprintf("%q... (%d bytes)", data[:shown], len(data))
 }
 
-// describe names the first few rows on either side; note, if not nil, adds what is known of a row.
+// describe names the first few rows on either side; note, if not nil, adds what is known of a
+// row.
 func (d rowDifference) describe(note func(data string) string) string {
 	var parts []string
 	add := func(title string, rows []Row) {

@@ -13,29 +13,29 @@ import (
 // OracleLinearizable is the name of [Linearizable].
 const OracleLinearizable = "persist/linearizable"
 
-// DefaultMaxSteps bounds the search of one shard when [Linearizable].MaxSteps is 0. A history that is
-// linearizable takes little more than one step an operation.
+// DefaultMaxSteps bounds the search of one shard when [Linearizable].MaxSteps is 0. A history
+// that is linearizable takes little more than one step an operation.
 const DefaultMaxSteps = 1_000_000
 
-// stepBytes bounds the memory of one shard's search. Porcupine remembers at each step which operations
-// it had placed, a bit an operation, so long histories get fewer steps.
+// stepBytes bounds the memory of one shard's search. Porcupine remembers at each step which
+// operations it had placed, a bit an operation, so long histories get fewer steps.
 const stepBytes = 512 << 20
 
-// Linearizable is the oracle persist/linearizable: on each shard by itself, the operations behave as
-// if each had happened at one moment between its call and its return.
+// Linearizable is the oracle persist/linearizable: on each shard by itself, the operations
+// behave as if each had happened at one moment between its call and its return.
 //
-// Two checkers judge. The chain checker uses the versions that operations carry, needs no search,
-// and says what contradicts what; Porcupine knows nothing but the sequential
-// specification and confirms. They must agree: if they don't, one of the two is
-// wrong, which is reported as a failure of its own.
+// Two checkers judge. The chain checker uses the versions that operations carry, needs no
+// search, and says what contradicts what; Porcupine knows nothing but the sequential
+// specification and confirms. They must agree: if they don't, one of the two is wrong, which is
+// reported as a failure of its own.
 //
-// Shards start with upper [0], since [0], and no contents. All operations that may change a shard
-// must be in the history, rivals' and faults' own included.
+// Shards start with upper [0], since [0], and no contents. All operations that may change a
+// shard must be in the history, rivals' and faults' own included.
 type Linearizable struct {
 	History *History
 	// MaxSteps bounds Porcupine's search of each shard, in steps of the specification; 0 means
-	// DefaultMaxSteps. A search that comes to its end makes the verdict unknown. Steps
-	// are counted, and not time, so that the verdict depends on the history alone.
+	// DefaultMaxSteps. A search that comes to its end makes the verdict unknown. Steps are
+	// counted, and not time, so that the verdict depends on the history alone.
 	MaxSteps int
 }
 
@@ -60,36 +60,48 @@ func (l Linearizable) Judge() Judgement {
 	return judge(l.Name(), judged, found, undecided)
 }
 
-// judgeLog judges upper and contents, with both checkers.
+// judgeLog judges upper and contents. Here the chain checker is exact, as long as rows tell the
+// appends apart, and must agree with Porcupine.
 func (l Linearizable) judgeLog(s *shardHistory) (found, undecided []Violation) {
 	closed := closeByEvidence(s.log)
 	found, exact := checkChain(s, closed)
-	switch result := l.search(logOperations(closed)); {
-	case result == porcupine.Unknown:
-		return found, []Violation{l.limit(s, "upper and contents")}
-	case result == porcupine.Ok && len(found) > 0:
-		return append(found, l.disagreement(s, "Porcupine finds an order that explains everything, and the chain checker objects", found[0])), nil
-	case result == porcupine.Illegal && len(found) == 0:
-		culprit := l.explain(s, logOps(s.log), func(p *shardHistory) []porcupine.Operation { return logOperations(closeByEvidence(p.log)) })
-		if exact {
-			return []Violation{l.disagreement(s, "the chain checker has no objection, and Porcupine has", culprit), culprit}, nil
-		}
-		return []Violation{culprit}, nil
-	}
-	return found, nil
+	return reconcile(s, "upper and contents", found, exact, l.search(logOperations(closed)), func() Violation {
+		return l.explain(s, logOps(s.log), func(prefix *shardHistory) []porcupine.Operation {
+			return logOperations(closeByEvidence(prefix.log))
+		})
+	})
 }
 
-// judgeHolds judges the since. Here the chain has only necessary conditions, so it may miss what
-// Porcupine finds, never the other way round.
+// judgeHolds judges the since. Here all that is known without searching are necessary
+// conditions, so Porcupine may find more, never less.
 func (l Linearizable) judgeHolds(s *shardHistory) (found, undecided []Violation) {
 	found = append(brokenHolds(s), sinceRegressions(OracleLinearizable, s)...)
-	switch result := l.search(holdOperations(s.holds)); {
+	return reconcile(s, "since", found, false, l.search(holdOperations(s.holds)), func() Violation {
+		return l.explain(s, holdOps(s.holds), func(prefix *shardHistory) []porcupine.Operation {
+			return holdOperations(prefix.holds)
+		})
+	})
+}
+
+// reconcile makes one answer of what was found without searching and of Porcupine's result.
+// Exact says that nothing found means that the shard is linearizable. Explain gives a message
+// where only Porcupine objects.
+func reconcile(s *shardHistory, what string, found []Violation, exact bool,
+	result porcupine.CheckResult, explain func() Violation,
+) (_, undecided []Violation) {
+	switch {
 	case result == porcupine.Unknown:
-		return found, []Violation{l.limit(s, "since")}
+		return found, []Violation{limit(s, what)}
 	case result == porcupine.Ok && len(found) > 0:
-		return append(found, l.disagreement(s, "Porcupine finds an order that explains every since, and the chain checker objects", found[0])), nil
+		return append(found, disagreement(s, what,
+			"Porcupine finds an order that explains everything, and the chain checker objects", found[0])), nil
 	case result == porcupine.Illegal && len(found) == 0:
-		found = append(found, l.explain(s, holdOps(s.holds), func(p *shardHistory) []porcupine.Operation { return holdOperations(p.holds) }))
+		culprit := explain()
+		if exact {
+			return []Violation{culprit, disagreement(s, what,
+				"the chain checker has no objection, and Porcupine has", culprit)}, nil
+		}
+		return []Violation{culprit}, nil
 	}
 	return found, nil
 }
@@ -124,19 +136,20 @@ func holdOps(holds []*holdEntry) []*Op {
 	return ops
 }
 
-func (l Linearizable) disagreement(s *shardHistory, how string, objection Violation) Violation {
+func disagreement(s *shardHistory, what, how string, objection Violation) Violation {
 	return Violation{
 		Oracle: OracleLinearizable, AtNS: objection.AtNS, Event: objection.Event,
-		Message: fmt.Sprintf("shard %s: the two checkers disagree, so one of them is wrong; keep this history: %s: %s",
-			s.shard, how, objection.Message),
+		Message: fmt.Sprintf(
+			"shard %s: the two checkers disagree about %s, so one of them is wrong; "+
+				"keep this history. %s: %s", s.shard, what, how, objection.Message),
 	}
 }
 
-func (l Linearizable) limit(s *shardHistory, what string) Violation {
+func limit(s *shardHistory, what string) Violation {
 	return Violation{
 		Oracle: Limit,
-		Message: fmt.Sprintf("shard %s: %s gave up on %s after %d steps; fewer clients or fewer unknown outcomes on one shard make it decidable",
-			s.shard, OracleLinearizable, what, l.maxSteps(len(s.all))),
+		Message: fmt.Sprintf("shard %s: %s gave up on %s at its limit of steps; raise MaxSteps, or have "+
+			"fewer clients or fewer unknown outcomes on one shard", s.shard, OracleLinearizable, what),
 	}
 }
 
@@ -159,9 +172,11 @@ func (l Linearizable) search(ops []porcupine.Operation) porcupine.CheckResult {
 	return result
 }
 
-// explain finds the answer that cannot be explained, when there is no better message: that which
-// returns at the end of the shortest prefix of the history that is not linearizable.
-func (l Linearizable) explain(s *shardHistory, ops []*Op, of func(*shardHistory) []porcupine.Operation) Violation {
+// explain finds the answer that cannot be explained, when there is no better message: that
+// which returns at the end of the shortest prefix of the history that is not linearizable.
+func (l Linearizable) explain(s *shardHistory, ops []*Op,
+	of func(prefix *shardHistory) []porcupine.Operation,
+) Violation {
 	whole := &History{ops: s.all}
 	var returns []*Op
 	for _, op := range ops {
@@ -186,7 +201,8 @@ func (l Linearizable) explain(s *shardHistory, ops []*Op, of func(*shardHistory)
 	})
 	culprit := returns[min(first, len(returns)-1)]
 	return violation(OracleLinearizable, s.shard, culprit,
-		"no order of the operations explains the answer of %v, while all before it can be explained; it ran beside or after %s",
+		"no order of the operations explains the answer of %v, while all before it can be explained; "+
+			"it ran beside or after %s",
 		culprit, neighbours(ops, culprit))
 }
 
@@ -207,8 +223,8 @@ func neighbours(ops []*Op, of *Op) string {
 	return strings.Join(near, "; ")
 }
 
-// Visualize writes Porcupine's picture of the search as one HTML page: every shard's log
-// and holds as a history of their own, with the longest orders found.
+// Visualize writes Porcupine's picture of the search as one HTML page: every shard's log and
+// holds as a history of their own, with the longest orders found.
 func (l Linearizable) Visualize(w io.Writer) error {
 	shards, err := shardHistories(l.History)
 	if err != nil {
@@ -229,8 +245,8 @@ func (l Linearizable) Visualize(w io.Writer) error {
 	return nil
 }
 
-// stepBudget makes a search end. Once it is spent no step succeeds any more, and Porcupine backs out
-// of whatever it has placed and gives up in linear time; its answer is then void.
+// stepBudget makes a search end. Once it is spent no step succeeds any more, and Porcupine
+// backs out of whatever it has placed and gives up in linear time; its answer is then void.
 type stepBudget struct{ left atomic.Int64 }
 
 func newStepBudget(steps int) *stepBudget {
@@ -242,8 +258,8 @@ func newStepBudget(steps int) *stepBudget {
 func (b *stepBudget) take() bool  { return b.left.Add(-1) >= 0 }
 func (b *stepBudget) spent() bool { return b.left.Load() < 0 }
 
-// shardModel is the Porcupine model of shards. Inputs are entries; outputs are in them, since what an
-// operation is reduced to depends on how it ended. The state is nil, then that of the
+// shardModel is the Porcupine model of shards. Inputs are entries; outputs are in them, since
+// what an operation is reduced to depends on how it ended. The state is nil, then that of the
 // object the entries belong to.
 func shardModel(budget *stepBudget) porcupine.Model {
 	return porcupine.Model{

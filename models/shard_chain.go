@@ -11,22 +11,22 @@ import (
 //
 // It can, because histories of a shard carry versions: every append names the upper it starts
 // from and the one it leads to. The appends that took effect therefore form one chain of
-// intervals from [0] to the final upper, without gap or overlap, and what was acknowledged or seen
-// pins most of it down. Three things remain:
+// intervals from [0] to the final upper, without gap or overlap, and what was acknowledged or
+// seen pins most of it down. Three things remain:
 //
 //  1. Shape. Acknowledged appends must not overlap, and whatever upper was seen must be a link.
 //  2. Time. The append into a link took effect after its own call and after the call of
-//     everything that still needed an earlier upper; and before its own return and the
-//     return of everything that already knew of a later one. Going along the chain and always
-//     taking the earliest possible moment decides whether such moments exist. Where open appends
-//     leave a choice of links, the way that arrives earliest is as good as any other, because nothing
+//     everything that still needed an earlier upper; and before its own return and the return
+//     of everything that already knew of a later one. Going along the chain and always taking
+//     the earliest possible moment decides whether such moments exist. Where open appends leave
+//     a choice of links, the way that arrives earliest is as good as any other, because nothing
 //     ever asks for a later arrival.
-//  3. Contents. Contents as of a time never change once the upper is past it, so every snapshot is
-//     compared with the sum of the chain's updates, whenever it was taken.
+//  3. Contents. Contents as of a time never change once the upper is past it, so every snapshot
+//     is compared with the sum of the chain's updates, whenever it was taken.
 //
-// Closing by evidence comes first: after it no append that a snapshot could show is
-// open, if rows tell appends apart. Then the answer is exact: the checker and Porcupine must
-// agree on every history.
+// Closing by evidence comes first: after it no append that a snapshot could show is open, if
+// rows tell appends apart. Then the answer is exact: the checker and Porcupine must agree on
+// every history.
 
 // chain is one shard's log being judged.
 type chain struct {
@@ -34,7 +34,6 @@ type chain struct {
 	links  map[Frontier]*link
 	order  []*link // sorted by upper
 	edges  []*logEntry
-	reads  []*logEntry
 	shots  []*logEntry // sorted by asOf
 	broken []*logEntry
 	// hidden holds open appends whose effect on snapshots cannot be told, because their rows
@@ -47,8 +46,8 @@ type chain struct {
 // link is an upper on or beside the chain.
 type link struct {
 	upper Frontier
-	// proof is the entry that is first to show that the upper was reached; nil for one that only open
-	// appends lead to.
+	// proof is the entry that is first to show that the upper was reached; nil for one that
+	// only open appends lead to.
 	proof *logEntry
 	// readCall and readRet are the latest call and the earliest return of who saw this upper.
 	readCall, readRet bound
@@ -67,14 +66,14 @@ type bound struct {
 	upper Frontier
 }
 
-// conflict is an entry called too late for the upper it needs, because another had returned before
-// that knew of a later one.
+// conflict is an entry called too late for the upper it needs, because another had returned
+// before that knew of a later one.
 type conflict struct {
 	needs, knows bound
 }
 
-// checkChain judges a log that was closed by evidence. Exact says that an empty answer means the log
-// is linearizable; a violation always means it is not.
+// checkChain judges a log that was closed by evidence. Exact says that an empty answer means
+// the log is linearizable; a violation always means it is not.
 func checkChain(s *shardHistory, log []*logEntry) (found []Violation, exact bool) {
 	c := &chain{shard: s.shard, links: map[Frontier]*link{}, all: s.all}
 	c.sort(log)
@@ -126,7 +125,6 @@ func (c *chain) sort(log []*logEntry) {
 				c.hidden = append(c.hidden, e)
 			}
 		case logUpper:
-			c.reads = append(c.reads, e)
 			prove(e.upper, e)
 			l := c.link(e.upper)
 			if l.readCall.by == nil || e.call > l.readCall.at {
@@ -164,18 +162,21 @@ func (c *chain) checkShape() bool {
 		}
 		if before != nil && before.from == e.from {
 			c.report(later(before, e).op, "two appends took effect from the same upper %v: %s; and %s",
-				e.from, c.effect(before), c.effect(e))
+				e.from, effect(before), effect(e))
 			return false
 		}
 		before = e
-		at, _ := slices.BinarySearchFunc(c.order, e.from, func(l *link, upper Frontier) int { return l.upper.Compare(upper) })
+		at, _ := slices.BinarySearchFunc(c.order, e.from, func(l *link, upper Frontier) int {
+			return l.upper.Compare(upper)
+		})
 		for _, l := range c.order[at+1:] {
 			if !l.upper.Less(e.to) {
 				break
 			}
 			if l.proof != nil {
-				c.report(later(e, l.proof).op, "the upper went from %v to %v in one step, %s; but %s shows it at %v, in between",
-					e.from, e.to, c.effect(e), l.proof.op, l.upper)
+				c.report(later(e, l.proof).op,
+					"the upper went from %v to %v in one step, %s; but %s shows it at %v, in between",
+					e.from, e.to, effect(e), effect(l.proof), l.upper)
 				return false
 			}
 		}
@@ -183,8 +184,8 @@ func (c *chain) checkShape() bool {
 	return true
 }
 
-// walk goes along the appends in the order of the uppers they start from, and keeps the earliest
-// moment at which each upper can have been reached.
+// walk goes along the appends in the order of the uppers they start from, and keeps the
+// earliest moment at which each upper can have been reached.
 func (c *chain) walk() {
 	shot := 0
 	for _, e := range c.edges {
@@ -193,8 +194,8 @@ func (c *chain) walk() {
 			continue
 		}
 		depart := latest(latest(from.arrival, from.readCall), bound{e.call, e, e.from})
-		// Of an append that was closed by evidence the witnesses' own returns are limits already,
-		// and make a better message.
+		// Of an append that was closed by evidence the witnesses' own returns are limits
+		// already, and make a better message.
 		limit := to.readRet
 		if e.op.Return < limit.at {
 			limit = bound{e.op.Return, e, e.to}
@@ -244,8 +245,9 @@ func (c *chain) checkReached() {
 			c.reportConflict(x)
 			return
 		}
-		c.report(l.proof.op, "%s shows the upper at %v, but no append that may have taken effect leads there from %v%s",
-			c.effect(l.proof), l.upper, last.upper, c.suspects(l.upper))
+		c.report(l.proof.op,
+			"%s shows the upper at %v, but no append that may have taken effect leads there from %v%s",
+			effect(l.proof), l.upper, last.upper, c.suspects(l.upper))
 		return
 	}
 	c.checkPassed(last)
@@ -275,7 +277,9 @@ func (c *chain) checkPassed(last *link) {
 		c.reportConflict(x)
 		return
 	}
-	c.report(s.op, "%s, but no append that may have taken effect moves the upper past %d; the last upper that can be explained is %v",
+	c.report(s.op,
+		"%s, but no append that may have taken effect moves the upper past %d; "+
+			"the last upper that can be explained is %v",
 		s.op, s.asOf, last.upper)
 }
 
@@ -285,8 +289,9 @@ func (c *chain) reportConflict(x *conflict) {
 	if knows.by.kind == logSnapshot {
 		shown = fmt.Sprintf("was past %d", knows.by.asOf)
 	}
-	c.report(later(knows.by, needs.by).op, "the upper %s by the return of %s; but %s, called only after that, needs it at %v",
-		shown, c.effect(knows.by), c.effect(needs.by), needs.upper)
+	c.report(later(knows.by, needs.by).op,
+		"the upper %s by the return of %s; but %s, called only after that, needs it at %v",
+		shown, effect(knows.by), effect(needs.by), needs.upper)
 }
 
 // checkContents compares every snapshot with the sum of the appends that took effect.
@@ -320,11 +325,12 @@ func (c *chain) checkContents() {
 	}
 }
 
-// contentsReported bounds how many wrong snapshots of a shard are reported: a row that is wrong stays
-// wrong in all later ones.
+// contentsReported bounds how many wrong snapshots of a shard are reported: a row that is wrong
+// stays wrong in all later ones.
 const contentsReported = 3
 
-// obscured says whether an open append may be part of a snapshot without anybody being able to tell.
+// obscured says whether an open append may be part of a snapshot without anybody being able to
+// tell.
 func (c *chain) obscured(s *logEntry) bool {
 	return slices.ContainsFunc(c.hidden, func(e *logEntry) bool { return e.sumAt(s.asOf) != 0 })
 }
@@ -354,7 +360,8 @@ func (c *chain) origin(data string) string {
 				if op.Output != nil {
 					answer = fmt.Sprint(op.Output)
 				}
-				writers = append(writers, fmt.Sprintf("#%d of client %d at time %d, answered %s", op.ID, op.Client, u.TS, answer))
+				writers = append(writers,
+					fmt.Sprintf("#%d of client %d at time %d, answered %s", op.ID, op.Client, u.TS, answer))
 				break
 			}
 		}
@@ -379,7 +386,7 @@ func (c *chain) suspects(to Frontier) string {
 }
 
 // effect says how it is known that an append took effect.
-func (c *chain) effect(e *logEntry) string {
+func effect(e *logEntry) string {
 	switch {
 	case e.op.Outcome != Unknown:
 		return e.op.String()

@@ -6,34 +6,35 @@ import (
 )
 
 // closeByEvidence decides open appends from what other operations saw, and returns the log with
-// those that took effect closed and those that did not taken out. What stays open is what nobody
-// can have noticed. Searches blow up on open operations, not on long histories, so this is what
-// keeps them small (etcd's robustness tests and Jepsen do likewise).
+// those that took effect closed and those that did not taken out. What stays open is what
+// nobody can have noticed. Searches blow up on open operations, not on long histories, so this
+// is what keeps them small (etcd's robustness tests and Jepsen do likewise).
 //
-// The log has a linearization if and only if the closed one has:
+// Each step leaves a log that has a linearization if and only if the log before the step has one.
 //
-// If the closed log has one, so has the log. An append that was closed is placed where it took
-// effect, after its call; one that was taken out is placed at the end, as never having done so.
-// Both are open to an open append. Closing only ever adds constraints.
+// Back from the log after a step is easy: an append that was closed stays where it is, which is
+// after its call, and one that was taken out is placed at the end, as never having taken effect.
+// An open append may do either. Steps only ever add constraints.
 //
-// If the log has one, so has the closed log, because every rule below holds of each of its
-// linearizations. In what follows "acknowledged" includes appends closed before, which
-// by induction take effect in each. Upper only grows, by appends from e to n > e, so
-// the upper is never strictly between the two ends of an append that takes effect,
-// and at most one append takes effect from the same e.
+// Forth, each rule below says what holds in every linearization of the log it is applied to, so
+// that such a linearization is one of the log after the step too. Upper only grows, by appends
+// from e to n > e; so it is never strictly between the two ends of an append that takes effect,
+// and at most one append takes effect from the same e. Acknowledged appends, with those closed
+// before among them, take effect in every linearization.
 //
-//  1. A snapshot as of a, with updates of the append at times <= a that don't cancel out, and whose
-//     rows no other append has: if it shows one of the rows the append took effect, before the
-//     snapshot was answered. If it lacks one, the append did not, and never will: the upper is past
-//     a, and so past the time from which it appends.
+//  1. A snapshot as of a, with updates of the append at times <= a that don't cancel out, and
+//     whose rows no other append has: if it shows any of the rows, the append took effect,
+//     before the snapshot was answered. If not, the append did not, and never will: the upper
+//     is past a, and so past the upper from which it appends.
 //  2. An acknowledged append starts at the same upper: the open one never takes effect.
 //  3. It starts strictly inside an acknowledged append: never.
 //  4. An upper was seen that lies strictly inside it: never.
-//  5. An upper was seen, other than [0], to which no acknowledged append leads and only one open append does:
-//     that one took effect, before whoever saw the upper was answered.
-//  6. Two open appends of which no snapshot can show anything lead from the same upper to the same:
-//     at most one takes effect, and where the one called later does, the one called
-//     earlier could have as well. The later is taken out.
+//  5. An upper was seen, other than [0], to which no acknowledged append leads and only one
+//     open append does: that one took effect, before whoever saw the upper was answered.
+//  6. Two open appends of which no snapshot can show anything lead from the same upper to the
+//     same: at most one takes effect, and where it is the one called later, the one called
+//     earlier can take its place. The later is taken out. This is the one rule that exchanges:
+//     the log after the step has another linearization than the log before it.
 func closeByEvidence(log []*logEntry) []*logEntry {
 	c := newEvidence(log)
 	if len(c.open) == 0 {
@@ -163,10 +164,9 @@ func (c *evidence) readBack() {
 	c.sortAcknowledged()
 }
 
-// closed is an open append once it is known to have taken effect by a certain moment. That moment
-// may lie before its call, when somebody saw it too early; then nothing can be placed between, and the
-// history has no linearization, which Porcupine finds by placing the return first. To keep intervals
-// well formed the end is put at the call, and the observer's own return is what convicts.
+// closed is an open append once it is known to have taken effect by a certain moment. If that
+// moment lies before its call, somebody saw it too early, and there is no linearization. The
+// interval is kept well formed then, and it is the observer's own return that convicts.
 func (e *logEntry) closed(by uint64) *logEntry {
 	c := *e
 	c.open, c.ret = false, max(by, e.call)
@@ -186,8 +186,8 @@ func shows(snapshot, e *logEntry) bool {
 // rowsAt is the append's share in the contents as of a time.
 func (e *logEntry) rowsAt(asOf uint64) []Row { return ContentsAt(e.updates, asOf) }
 
-// cancels says whether an append has a row more than once, so that it may show at one time
-// and not at a later one.
+// cancels says whether an append has a row more than once, so that it may show at one time and
+// not at a later one.
 func cancels(e *logEntry) bool {
 	rows := map[string]bool{}
 	for _, u := range e.updates {
@@ -264,8 +264,8 @@ func (c *evidence) dropInterchangeable() {
 	})
 }
 
-// closeOnlyProducers is rule 5. It goes from the latest upper to the earliest, because an append
-// that is closed shows the upper it starts at.
+// closeOnlyProducers is rule 5. It goes from the latest upper to the earliest, because an
+// append that is closed shows the upper it starts at.
 func (c *evidence) closeOnlyProducers() {
 	led := map[Frontier]bool{{}: true}
 	for _, e := range c.acknowledged {

@@ -103,8 +103,8 @@ type shardHistory struct {
 	answered int
 }
 
-// shardHistories sorts a history's shard operations by shard. Operations of other kinds are left
-// alone. The error says which operation was recorded with types its kind does not take.
+// shardHistories sorts a history's shard operations by shard. Operations of other kinds are
+// left alone. The error says which operation was recorded with types its kind does not take.
 func shardHistories(h *History) ([]*shardHistory, error) {
 	shards := map[string]*shardHistory{}
 	for _, op := range h.ops {
@@ -135,7 +135,8 @@ func shardHistories(h *History) ([]*shardHistory, error) {
 // shardOf says which shard an operation is on, if it is a shard operation at all.
 func shardOf(op *Op) (shard string, ours bool, err error) {
 	mistyped := func(want any) (string, bool, error) {
-		return "", true, fmt.Errorf("operation #%d of kind %s has an input of type %T; record it with %T", op.ID, op.Kind, op.Input, want)
+		return "", true, fmt.Errorf("operation #%d of kind %s has an input of type %T; record it with %T",
+			op.ID, op.Kind, op.Input, want)
 	}
 	switch op.Kind {
 	case KindCompareAndAppend:
@@ -179,7 +180,8 @@ func shardOf(op *Op) (shard string, ours bool, err error) {
 
 // errOutput says that an operation's output is none its kind and outcome allow.
 func errOutput(op *Op) error {
-	return fmt.Errorf("operation #%d of kind %s has outcome %s with an output of type %T, which the kind does not have", op.ID, op.Kind, op.Outcome, op.Output)
+	return fmt.Errorf("operation #%d of kind %s has outcome %s with an output of type %T, which the kind does not have",
+		op.ID, op.Kind, op.Outcome, op.Output)
 }
 
 func (s *shardHistory) add(op *Op) error {

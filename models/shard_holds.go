@@ -74,9 +74,9 @@ func compareHolders(a, b holderID) int {
 func (s *shardHistory) addHold(e *holdEntry) {
 	e.call, e.ret = e.op.Call, e.op.Return
 	if e.kind == holdTooLate {
-		// Holds only move up, so an error that is right once stays right, and raises the
-		// floor no earlier than it has to: the end of its interval is as good a place as any. A
-		// lease that is vouched for is so until then.
+		// Holds only move up, so an error that is right once stays right, and raises the floor
+		// no earlier than it has to: the end of its interval is as good a place as any. A lease
+		// that is vouched for is so until then.
 		e.call = e.ret
 	}
 	s.holds = append(s.holds, e)
@@ -93,7 +93,8 @@ func (s *shardHistory) addSnapshotError(op *Op, in Snapshot) error {
 	case SinceError:
 		broken := ""
 		if !out.Since.Beyond(in.AsOf) {
-			broken = fmt.Sprintf("it was refused as of %d because the since is %v, which is not past that time", in.AsOf, out.Since)
+			broken = fmt.Sprintf("it was refused as of %d because the since is %v, which is not past that time",
+				in.AsOf, out.Since)
 		}
 		s.addHold(&holdEntry{
 			op: op, kind: holdTooLate, holder: reader, since: out.Since.normal(),
@@ -175,10 +176,11 @@ func (s *shardHistory) addOpenCritical(op *Op, in OpenCritical) error {
 	return nil
 }
 
-// addCompareAndDowngrade splits a refused swap in two. The system retries a swap of which it does not
-// know whether it went through, as if it could be repeated; then the retry may be refused
-// because the first attempt had replaced the opaque value, or because somebody replaced it after
-// that. So the swap may have taken effect, once, before the answer that shows the opaque value.
+// addCompareAndDowngrade splits a refused swap in two. The system retries a swap of which it
+// does not know whether it went through, as if it could be repeated; then the retry may be
+// refused because the first attempt had replaced the opaque value, or because somebody replaced
+// it after that. So the swap may have taken effect, once, before the answer that shows the
+// opaque value.
 func (s *shardHistory) addCompareAndDowngrade(op *Op, in CompareAndDowngradeSince) error {
 	e := &holdEntry{
 		op: op, kind: holdSwap, holder: holderID{in.ID, true}, open: op.Outcome == Unknown,
@@ -191,13 +193,12 @@ func (s *shardHistory) addCompareAndDowngrade(op *Op, in CompareAndDowngradeSinc
 		case OpaqueMismatch:
 			refused := &holdEntry{op: op, kind: holdRefused, holder: e.holder, opaque: out.Actual}
 			if out.Actual == in.Expected {
-				refused.broken = "it was refused because the opaque value was not what it expected, and told that the value is just that"
+				refused.broken = "it was refused because the opaque value was not what it expected, " +
+					"and told that the value is just that"
 			}
 			s.addHold(refused)
-			if in.Expected != in.New {
-				e.kind = holdMaybeSwap
-				s.addHold(e)
-			}
+			e.kind = holdMaybeSwap
+			s.addHold(e)
 		default:
 			return errOutput(op)
 		}
@@ -220,13 +221,13 @@ type hold struct {
 	opaque uint64
 }
 
-// holdState is the holds object's state in the sequential specification. A holder that no answer
-// has shown yet is absent, and its first answer is believed.
+// holdState is the holds object's state in the sequential specification. A holder that no
+// answer has shown yet is absent, and its first answer is believed.
 //
-// The shard's own since is not in it: when leases run out, and when the shard takes notice, is the
-// shard's business. All that clients can tell is bounds. Since errors bound it from below
-// and it never goes back; holds that are certainly in force bound it from above. It can always be taken to
-// be the lowest since that was ever shown, so the floor is all there is to keep.
+// The shard's own since is not in it: when leases run out, and when the shard takes notice, is
+// the shard's business. All that clients can tell is bounds. Since errors bound it from below
+// and it never goes back; holds that are certainly in force bound it from above. It can always
+// be taken to be the lowest since that was ever shown, so the floor is all there is to keep.
 type holdState struct {
 	floor Frontier
 	holds []hold // sorted by holder, never changed in place
@@ -234,7 +235,9 @@ type holdState struct {
 }
 
 func (s *holdState) find(id holderID) (hold, int, bool) {
-	at, ok := slices.BinarySearchFunc(s.holds, id, func(h hold, id holderID) int { return compareHolders(h.holder, id) })
+	at, ok := slices.BinarySearchFunc(s.holds, id, func(h hold, id holderID) int {
+		return compareHolders(h.holder, id)
+	})
 	if !ok {
 		return hold{holder: id}, at, false
 	}
@@ -278,15 +281,16 @@ func (s *holdState) String() string {
 
 // holdStep is the sequential specification of what holds a shard's since back:
 //
-//   - a hold only moves up; a downgrade leaves it at the later of what it was and what was asked;
+//   - a hold only moves up; a downgrade leaves it at the later of what it was and what was
+//     asked;
 //   - a leased reader may expire at any moment, and then stays expired;
 //   - a swap needs the expected opaque value;
 //   - a since error shows a since that the shard has reached, or that the reader itself holds;
-//   - the shard's since is never past a critical hold, nor past a leased one whose reader is answered
-//     as one that is there, or is vouched for.
+//   - the shard's since is never past a critical hold, nor past a leased one whose reader is
+//     answered as one that is there, or is vouched for.
 //
-// Open operations are treated as in logStep. Placing one where it changes nothing is the same as
-// never, so only the end allows that.
+// Open operations are treated as in logStep. Placing one where it changes nothing is the same
+// as never, so only the end allows that.
 func holdStep(s *holdState, e *holdEntry) (bool, *holdState) {
 	if e.broken != "" {
 		return false, s
@@ -338,8 +342,8 @@ func holdStep(s *holdState, e *holdEntry) (bool, *holdState) {
 	return s.tooLate(e, h, known)
 }
 
-// passed says whether the shard's since has gone past a hold. Then the hold was in force no more at that
-// time, and as readers that are gone don't come back, it never is again.
+// passed says whether the shard's since has gone past a hold. Then the hold was in force no
+// more at that time, and as readers that are gone don't come back, it never is again.
 func (s *holdState) passed(h hold, known bool) bool { return known && h.since.Less(s.floor) }
 
 // attempt is the effect of an operation whose success nobody confirmed, nil if it has none.

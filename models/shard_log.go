@@ -8,9 +8,10 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// logNode is one time of a shard's log: an immutable chain from the newest time to the oldest. It
-// carries the hash of the contents as of its time, so that a snapshot is checked without summing
-// anything up, and the hash of the whole chain, so that two logs are compared in one step.
+// logNode is one time of a shard's log: an immutable chain from the newest time to the oldest.
+// It carries the hash of the contents as of its time, so that a snapshot is checked without
+// summing anything up, and the hash of the whole chain, so that two logs are compared in one
+// step.
 //
 // Jump is an ancestor chosen so that any ancestor is found in O(log n) steps (Myers, "An
 // applicative random-access stack", 1983): snapshots of old times stay cheap.
@@ -91,13 +92,14 @@ func (s *logState) String() string {
 //
 //   - an append from e to n is acknowledged only when the upper is e; it leaves it at n;
 //   - an answer that tells an upper tells the upper;
-//   - a snapshot as of a is answered only when a < upper, with the sum of all updates at times <= a.
+//   - a snapshot as of a is answered only when a < upper, with the sum of all updates at times
+//     <= a.
 //
-// An open append has two possible effects, and still needs no nondeterministic model. Its interval
-// never ends, so "never took effect" is the same as being placed after everything that could have
-// noticed. Where that is, the end entry marks: it is called after every return and returns before
-// the open ones. Before it an open append may be placed only by taking effect; after it, freely.
-// So the search branches on nothing but "now or later".
+// An open append has two possible effects, and still needs no nondeterministic model. Its
+// interval never ends, so "never took effect" is the same as being placed after everything that
+// could have noticed. Where that is, the end entry marks: it is called after every return and
+// returns before the open ones. Before it an open append may be placed only by taking effect;
+// after it, freely. So the search branches on nothing but "now or later".
 //
 // Turns (see arrange) keep it from trying orders that differ in nothing.
 func logStep(s *logState, e *logEntry) (bool, *logState) {
@@ -128,13 +130,13 @@ func logStep(s *logState, e *logEntry) (bool, *logState) {
 	return true, next
 }
 
-// arrange returns the log with what makes Porcupine's search of it nearly free of choices. Of orders that
-// differ only in what nobody can tell apart it leaves one:
+// arrange returns the log with what makes Porcupine's search of it nearly free of choices. Of
+// orders that differ only in what nobody can tell apart it leaves one:
 //
-//   - The upper never comes back to where it was. So the entries that show an upper all come between
-//     two appends, where they and snapshots can change places: they take turns by their calls, an order that
-//     agrees with every order of their intervals. The append that leaves the upper takes its turn
-//     after the last of them, since none could follow.
+//   - The upper never comes back to where it was. So the entries that show an upper all come
+//     between two appends, where they and snapshots can change places: they take turns by their
+//     calls, an order that agrees with every order of their intervals. The append that leaves
+//     the upper takes its turn after the last of them, since none could follow.
 //   - A snapshot that is right once stays right, so it is placed at the end of its interval.
 func arrange(log []*logEntry) []*logEntry {
 	out := make([]*logEntry, len(log))

@@ -30,7 +30,8 @@ const (
 )
 
 // CompareAndAppend asks to append the updates and to move the upper from Expected to New, if the
-// upper is Expected.
+// upper is Expected. Give every call rows of its own, retries by the workload included: it is by
+// its rows that the oracles recognise an append whose outcome is unknown.
 type CompareAndAppend struct {
 	Shard    string   `json:"shard"`
 	Expected Frontier `json:"expected"`
@@ -66,8 +67,8 @@ type UpperMismatch struct {
 
 func (u UpperMismatch) String() string { return fmt.Sprintf("upper mismatch(current %v)", u.Current) }
 
-// InvalidUsage is the answer that nothing was written because the request makes no sense, or the
-// handle is closed.
+// InvalidUsage is the answer that nothing was written because the request makes no sense, or
+// the handle is closed.
 type InvalidUsage struct{}
 
 func (InvalidUsage) String() string { return "invalid usage" }
@@ -146,8 +147,8 @@ type OpenReader struct {
 
 func (o OpenReader) String() string { return fmt.Sprintf("(shard %s, reader %s)", o.Shard, o.Reader) }
 
-// Since is what a holder holds back after an operation. To a leased reader that had asked for less,
-// [] says that its lease had run out.
+// Since is what a holder holds back after an operation. To a leased reader that had asked for
+// less, [] says that its lease had run out.
 type Since struct {
 	Since Frontier `json:"since"`
 }
@@ -167,7 +168,8 @@ func (d DowngradeSince) String() string {
 	return fmt.Sprintf("(shard %s, to %v%s)", d.Shard, d.Since, readerText(d.Reader, d.Live))
 }
 
-// OpenCritical opens the critical hold ID, registering it with this opaque value if there is none.
+// OpenCritical opens the critical hold ID, registering it with this opaque value if there is
+// none.
 type OpenCritical struct {
 	Shard  string `json:"shard"`
 	ID     string `json:"id"`
@@ -186,8 +188,9 @@ type Hold struct {
 
 func (h Hold) String() string { return fmt.Sprintf("opaque %d, since %v", h.Opaque, h.Since) }
 
-// CompareAndDowngradeSince moves the critical hold ID up to Since and its opaque value to New, if
-// the opaque value is Expected. Opaque values are epochs: one that was replaced does not come back.
+// CompareAndDowngradeSince moves the critical hold ID up to Since and its opaque value to New,
+// if the opaque value is Expected. Opaque values are epochs: one that was replaced does not
+// come back.
 type CompareAndDowngradeSince struct {
 	Shard    string   `json:"shard"`
 	ID       string   `json:"id"`
@@ -197,11 +200,12 @@ type CompareAndDowngradeSince struct {
 }
 
 func (c CompareAndDowngradeSince) String() string {
-	return fmt.Sprintf("(shard %s, id %s, opaque %d to %d, since to %v)", c.Shard, c.ID, c.Expected, c.New, c.Since)
+	return fmt.Sprintf("(shard %s, id %s, opaque %d to %d, since to %v)",
+		c.Shard, c.ID, c.Expected, c.New, c.Since)
 }
 
-// OpaqueMismatch is the answer that the opaque value was Actual. Actual may be the caller's own new
-// value: an attempt that was not known to have succeeded did.
+// OpaqueMismatch is the answer that the opaque value was Actual. Actual may be the caller's own
+// new value: an attempt that was not known to have succeeded did.
 type OpaqueMismatch struct {
 	Actual uint64 `json:"actual"`
 }

@@ -42,9 +42,9 @@ type (
 	ObservationID int
 )
 
-// TaskLog records what DifferentialWriteTasks were told and answered, and what their shards were
-// seen to hold. Positions are those of the total order of events, as in [History]. Recording
-// never judges: a command that is answered twice has two answers.
+// TaskLog records what DifferentialWriteTasks were told and answered, and what their shards
+// were seen to hold. Positions are those of the total order of events, as in [History].
+// Recording never judges: a command that is answered twice has two answers.
 type TaskLog struct {
 	tasks        []*taskLife
 	commands     []*taskCommand
@@ -112,8 +112,8 @@ func NewTaskLog() *TaskLog { return &TaskLog{initial: map[string][]Row{}} }
 // Holding says what a shard holds before the first task starts; nothing if it is not called.
 func (l *TaskLog) Holding(shard string, rows []Row) { l.initial[shard] = Consolidate(rows) }
 
-// Start records that a task begins a life. Its desired contents are empty. Two lives that overlap
-// and may both write to a shard are each other's rivals.
+// Start records that a task begins a life. Its desired contents are empty. Two lives that
+// overlap and may both write to a shard are each other's rivals.
 func (l *TaskLog) Start(name, shard string, readOnly bool, at uint64, atNS int64) TaskID {
 	l.advance(at, atNS)
 	l.tasks = append(l.tasks, &taskLife{
@@ -168,8 +168,8 @@ func (l *TaskLog) Answer(command CommandID, answer Answer, at uint64, atNS int64
 	c.answers = append(c.answers, taskAnswer{answer, at, atNS})
 }
 
-// BeginRival records that somebody else starts to write rows to a shard, or to move its upper. A
-// write whose outcome stays unknown is never ended.
+// BeginRival records that somebody else starts to write rows to a shard, or to move its upper.
+// A write whose outcome stays unknown is never ended.
 func (l *TaskLog) BeginRival(shard string, rows []Row, at uint64, atNS int64) RivalID {
 	l.advance(at, atNS)
 	l.rivals = append(l.rivals, &rivalWrite{shard: shard, rows: rows, call: at, ret: Open})
@@ -182,15 +182,16 @@ func (l *TaskLog) EndRival(rival RivalID, at uint64, atNS int64) {
 	l.rivals[rival].ret = at
 }
 
-// BeginObservation records that a shard's newest contents are about to be read: its recent upper is
-// fetched after this, and the snapshot taken at the time just below it.
+// BeginObservation records that a shard's newest contents are about to be read: its recent
+// upper is fetched after this, and the snapshot taken at the time just below it.
 func (l *TaskLog) BeginObservation(shard string, at uint64, atNS int64) ObservationID {
 	l.advance(at, atNS)
 	l.observations = append(l.observations, &observation{shard: shard, call: at, ret: Open, callNS: atNS})
 	return ObservationID(len(l.observations) - 1)
 }
 
-// EndObservation records what was read. An observation that failed is never ended, and not judged.
+// EndObservation records what was read. An observation that failed is never ended, and not
+// judged.
 func (l *TaskLog) EndObservation(id ObservationID, rows []Row, at uint64, atNS int64) {
 	l.advance(at, atNS)
 	o := l.observations[id]
