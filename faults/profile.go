@@ -31,9 +31,11 @@ var profiles = []Profile{
 		For: [2]time.Duration{50 * time.Millisecond, 4 * time.Second},
 	},
 	{
-		Name: "chaos", Doc: "most kinds are on, often and long",
-		On: 80, Every: [2]time.Duration{500 * time.Millisecond, 6 * time.Second},
-		For: [2]time.Duration{50 * time.Millisecond, 8 * time.Second},
+		// Short faults: where several kinds overlap all the time, long ones would leave no operation
+		// that succeeds, and so nothing to go wrong.
+		Name: "chaos", Doc: "most kinds are on, often and briefly",
+		On: 80, Every: [2]time.Duration{600 * time.Millisecond, 8 * time.Second},
+		For: [2]time.Duration{20 * time.Millisecond, 1500 * time.Millisecond},
 	},
 	{
 		Name: "persist", Doc: "rivals and unknown outcomes only",

@@ -16,7 +16,7 @@ import (
 )
 
 var differentialSettings = []Setting{
-	{Name: "collections", Default: "2", Doc: "collections, each in a shard of its own"},
+	{Name: "collections", Default: "2", Doc: "collections, each in a shard of its own", Check: atLeastOne},
 	{Name: "writers", Default: "2", Doc: "machines that each run a DifferentialWriteTask on a collection, for each collection", Check: atLeastOne},
 	{Name: "command-pace", Default: "300ms", Doc: "mean time between two commands to a task"},
 }

@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 	s := full()
 	for want, opt := range map[string]Options{
 		"setting clints: scenario full has no such setting; it has clients, collections, command-pace, duration, pace, settle, shards, writers": {Settings: map[string]string{"clints": "1"}},
-		`setting clients: "many" is not a whole number of at least 0`:                                                                           {Settings: map[string]string{"clients": "many"}},
+		`setting clients: "many" is not a whole number of at least 1`:                                                                           {Settings: map[string]string{"clients": "many"}},
 		`setting duration: "5" is not a duration above zero: write it like 15s`:                                                                 {Settings: map[string]string{"duration": "5"}},
 		`setting writers: "0" is not a whole number of at least 1`:                                                                              {Settings: map[string]string{"writers": "0"}},
 		`there is no strategy "best"; there are fifo, pct, random`:                                                                              {Strategy: "best"},

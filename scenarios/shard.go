@@ -13,8 +13,8 @@ import (
 )
 
 var shardSettings = []Setting{
-	{Name: "clients", Default: "4", Doc: "machines that append to and read the shards"},
-	{Name: "shards", Default: "3", Doc: "shards they share"},
+	{Name: "clients", Default: "4", Doc: "machines that append to and read the shards", Check: atLeastOne},
+	{Name: "shards", Default: "3", Doc: "shards they share", Check: atLeastOne},
 	{Name: "pace", Default: "120ms", Doc: "mean time between two operations of a client"},
 }
 

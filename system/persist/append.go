@@ -16,16 +16,16 @@ import (
 // carries the same token:
 //
 //   - The token is there: it went in.
-//   - The writer is there with another token: it did not. A WriteHandle makes its calls one
-//     after the other, each settled before the next begins, and goes on under a fresh writer
-//     id after a call that it had to leave open. So no call but this one can have
-//     overwritten this one's token.
+//   - The writer is there with another token: it did not. A WriteHandle's calls take turns,
+//     so only a later one would replace the token. An earlier one that was given up with an
+//     attempt still on its way does not: that attempt was made for a version that was the
+//     latest before this call's attempts, and Consensus takes only one of them.
 //   - The writer is not there: it did not, as long as nobody can have taken the writer for
-//     expired since the first attempt, or the upper is still short of the batch's, or one of
-//     the batch's blobs is in the shard.
+//     expired since the first attempt, or the upper is still short of the batch's; it did if
+//     one of the batch's blobs is in the shard.
 //
-// By then no earlier attempt is still on its way to Consensus with a chance to succeed, since
-// the shard has moved past the version that it was made for.
+// By then no attempt of this call is on its way with a chance to succeed either, since the
+// shard has moved past the versions that they were made for.
 func (m *machine) compareAndAppend(ctx context.Context, b batch, id WriterID, token Token) error {
 	var (
 		lease       = uint64(m.cfg.WriterLease.Milliseconds())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -217,33 +218,48 @@ func blobConformance(t *testing.T, b persist.Blob) {
 // Versions are acknowledged and read while the server crashes. What was acknowledged stays,
 // what surely failed is not there, and nobody reads what is lost afterwards.
 func TestConsensusSurvivesCrashes(t *testing.T) {
+	unknown := 0
 	inWorld(t, 20, func(w *sim.World) {
 		s := served(w)
 		c := s.consensus(w.Host())
 		defer crashing(w, s.nodes)()
 		var seen persist.SeqNo // acknowledged or read
 		outcomes := map[persist.SeqNo]string{}
-		unknown := 0
+		done := false
+		for range 3 { // who read while the writer waits for its answer
+			w.Go("watch", func() {
+				c := s.consensus(w.Host())
+				for !done {
+					before := seen
+					if v, err := c.Head(background, "k"); err == nil {
+						require.GreaterOrEqual(t, v.SeqNo, before, "a version that was seen is gone")
+						seen = max(seen, v.SeqNo)
+					}
+					w.Sleep(200 * time.Microsecond)
+				}
+			})
+		}
 		for i := range 300 {
+			before := seen
 			v, err := c.Head(background, "k")
 			if err != nil {
 				continue
 			}
-			require.GreaterOrEqual(t, v.SeqNo, seen, "a version that was seen is gone")
-			seen = v.SeqNo
-			next := version(seen+1, fmt.Sprint("try ", i))
-			committed, err := c.CompareAndSet(background, "k", seen, next)
+			require.GreaterOrEqual(t, v.SeqNo, before, "a version that was seen is gone")
+			seen = max(seen, v.SeqNo)
+			next := version(v.SeqNo+1, fmt.Sprint("try ", i))
+			committed, err := c.CompareAndSet(background, "k", v.SeqNo, next)
 			switch {
 			case err == nil && committed:
-				seen++
-				outcomes[seen] = string(next.Data)
+				seen = max(seen, next.SeqNo)
+				outcomes[next.SeqNo] = string(next.Data)
 			case err == nil, errors.Is(err, persist.ErrDeterminate):
 			default:
 				require.ErrorIs(t, err, persist.ErrIndeterminate)
 				unknown++
 			}
 		}
-		w.Sleep(1)
+		done = true
 		versions, err := c.Scan(background, "k", 0, 1000)
 		for err != nil {
 			versions, err = c.Scan(background, "k", 0, 1000)
@@ -258,6 +274,7 @@ func TestConsensusSurvivesCrashes(t *testing.T) {
 		}
 		require.Empty(t, outcomes, "acknowledged versions are missing")
 	})
+	require.Positive(t, unknown)
 }
 
 func TestBlobSurvivesCrashes(t *testing.T) {

@@ -75,12 +75,7 @@ func (d *DiskBlob) Get(ctx context.Context, key string) ([]byte, bool, error) {
 	if ctx.Err() != nil {
 		return nil, false, determinate("get", key, ctx.Err())
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.settle(); err != nil {
-		return nil, false, determinate("get", key, err)
-	}
-	content, err := host.ReadFile(d.h.Disk(), d.path(key))
+	content, err := d.read(d.path(key))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, false, nil
@@ -94,6 +89,31 @@ func (d *DiskBlob) Get(ctx context.Context, key string) ([]byte, bool, error) {
 		return nil, false, fmt.Errorf("%w: blob %q has checksum %08x, %08x was written", ErrCorrupt, key, sum, binary.LittleEndian.Uint32(content))
 	}
 	return value, true, nil
+}
+
+// read returns a file's contents. A file that was opened under mu stays what it was, so the
+// reading itself keeps nobody waiting.
+func (d *DiskBlob) read(name string) ([]byte, error) {
+	d.mu.Lock()
+	err := d.settle()
+	var file host.File
+	if err == nil {
+		file, err = d.h.Disk().Open(name, host.ReadWrite)
+	}
+	d.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	size, err := file.Size()
+	if err != nil {
+		return nil, err
+	}
+	content := make([]byte, size)
+	if n, err := file.ReadAt(content, 0); int64(n) < size {
+		return nil, err
+	}
+	return content, nil
 }
 
 // Set is part of Blob.

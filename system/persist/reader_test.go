@@ -173,6 +173,30 @@ func TestLeaseIsKeptAlive(t *testing.T) {
 	})
 }
 
+// A reader whose registration is tried for longer than its lease is not born expired.
+func TestRegistrationThatTakesLong(t *testing.T) {
+	inWorld(t, 2, func(w *sim.World) {
+		cfg := persist.Config{ReaderLease: 5 * time.Second, HeartbeatInterval: time.Hour, RetryMax: time.Second}
+		s := inMemory(w)
+		_, _, other := opened(t, w, s, persist.Config{})
+		slow := &script{Consensus: s.consensus(w.Host())}
+		client := persist.NewClient(w.Host(), s.blob(w.Host()), slow, cfg)
+		_, err := client.OpenWriter(background, shard)
+		require.NoError(t, err)
+		for range 40 {
+			slow.cas = append(slow.cas, refused)
+		}
+		begun := w.Now()
+		reader, err := client.OpenReader(background, shard)
+		require.NoError(t, err)
+		require.Greater(t, w.Now()-begun, 2*cfg.ReaderLease)
+		_, err = other.DowngradeSince(background, at(0))
+		require.NoError(t, err)
+		_, err = reader.DowngradeSince(background, at(0))
+		require.NoError(t, err)
+	})
+}
+
 // A process that is paused for longer than its lease comes back to find its hold gone, and is told so.
 func TestLeaseExpires(t *testing.T) {
 	inWorld(t, 8, func(w *sim.World) {

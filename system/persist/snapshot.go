@@ -20,9 +20,8 @@ type Snapshot struct {
 // Snapshot waits until the shard's upper is past asOf, and returns its contents as of then:
 // what all updates of times up to asOf add up to.
 //
-// It fails with *SinceError when asOf is before the since of the shard or of the handle, with
-// ErrLeaseExpired, with *SinceError also when the shard is closed for reading, or with ctx's
-// error.
+// It fails with *SinceError when asOf is before the since of the shard or of the handle, which
+// it always is once the shard is closed for reading; with ErrLeaseExpired; or with ctx's error.
 func (r *ReadHandle) Snapshot(ctx context.Context, asOf uint64) (*Snapshot, error) {
 	if err := r.usable(); err != nil {
 		return nil, err

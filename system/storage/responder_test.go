@@ -71,7 +71,7 @@ func TestAnswerWhenRetriesAreExhausted(t *testing.T) {
 		require.NoError(t, task.Write(background, add("before")))
 		// Somebody is always faster: just before each append that has rows, the upper moves.
 		moved := 0
-		b.consensus.before = func() { b.foreignAppend(0); moved++ }
+		b.beforeWrite = func() { b.foreignAppend(0); moved++ }
 		task.Send(add("x"), a.to("x"))
 		begun := b.w.Now()
 		for len(a.got["x"]) == 0 {
@@ -87,7 +87,7 @@ func TestAnswerWhenRetriesAreExhausted(t *testing.T) {
 		upper, _ := b.upper().Time()
 		require.LessOrEqual(t, current, upper)
 
-		b.consensus.before = nil
+		b.beforeWrite = nil
 		b.w.Sleep(3 * time.Second)
 		require.Equal(t, []string{"before:1", "x:1"}, b.latest(), "it was kept, and written by a later tick")
 		require.Len(t, a.got["x"], 1)
@@ -140,7 +140,7 @@ func TestAnswerOnShutdownWhileRetrying(t *testing.T) {
 	withBench(t, func(b *bench) {
 		a, task := newAnswers(t), b.spawn()
 		b.settle()
-		b.consensus.before = func() { b.foreignAppend(0) }
+		b.beforeWrite = func() { b.foreignAppend(0) }
 		task.Send(add("x"), a.to("x"))
 		b.w.Sleep(3 * time.Second)
 		require.Empty(t, a.got["x"])
@@ -226,14 +226,8 @@ func TestAnswerWhenTheShardIsClosed(t *testing.T) {
 		withBench(t, func(b *bench) {
 			a, task := newAnswers(t), b.spawn()
 			require.NoError(t, task.Write(background, add("x")))
-			calls := 0
-			b.consensus.before = func() {
-				if calls++; calls == 1 {
-					b.foreignAppend(0) // the append fails
-				} else {
-					closeShard(b) // then the reader is registered
-				}
-			}
+			b.foreignAppend(0) // the append fails, and then the reader is registered
+			b.afterOpen = func() { closeShard(b) }
 			task.Send(add("y"), a.to("y"))
 			task.Send(add("z"), a.to("z"))
 			check(b, task, a)

@@ -3,6 +3,8 @@ package storage_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,6 +29,10 @@ type bench struct {
 	reader    *persist.ReadHandle
 	// ms is what tasks take for the present time; 0 for the host's clock.
 	ms uint64
+	// beforeWrite, if set, is called just before each append of a task: when it asks for the time.
+	beforeWrite func()
+	// beforeOpen and afterOpen, if set, are called before and after a task opens a reader.
+	beforeOpen, afterOpen func()
 }
 
 const shard persist.ShardID = "s"
@@ -83,6 +89,7 @@ func withBench(t *testing.T, body func(b *bench)) {
 }
 
 func (b *bench) now() uint64 {
+	call(b.beforeWrite)
 	if b.ms != 0 {
 		return b.ms
 	}
@@ -96,7 +103,17 @@ func (b *bench) config() storage.TaskConfig {
 	require.NoError(b.t, err)
 	return storage.TaskConfig{
 		ID: "u1", Writer: writer, Now: b.now,
-		OpenReader: func(ctx context.Context) (*persist.ReadHandle, error) { return client.OpenReader(ctx, shard) },
+		OpenReader: func(ctx context.Context) (*persist.ReadHandle, error) {
+			call(b.beforeOpen)
+			defer call(b.afterOpen)
+			return client.OpenReader(ctx, shard)
+		},
+	}
+}
+
+func call(f func()) {
+	if f != nil {
+		f()
 	}
 }
 
@@ -317,21 +334,18 @@ func TestSyncWhileSinceAdvances(t *testing.T) {
 	withBench(t, func(b *bench) {
 		task := b.spawn()
 		require.NoError(t, task.Write(background, add("mine")))
-		for i := range uint64(5) {
-			first := true
-			b.consensus.before = func() {
-				if first { // the task's own append, which so finds another upper
-					first = false
-					b.foreignAppend(0, rows("theirs")...)
-				}
-				upper, _ := b.upper().Time()
-				b.foreignAppend(upper+10, rows("theirs")...)
-				_, err := b.reader.DowngradeSince(background, persist.At(upper+9))
-				require.NoError(t, err)
-			}
-			b.w.Go("stop", func() { b.w.Sleep(300 * time.Millisecond); b.consensus.before = nil })
+		advance := func() {
+			b.foreignAppend(0, rows("theirs")...)
+			upper, _ := b.upper().Time()
+			b.foreignAppend(upper+10, rows("theirs")...)
+			_, err := b.reader.DowngradeSince(background, persist.At(upper+9))
+			require.NoError(t, err)
+		}
+		b.beforeOpen, b.afterOpen = advance, advance
+		for i := range 5 {
+			b.foreignAppend(0, rows("theirs")...)
 			require.NoError(t, task.Write(background, add(fmt.Sprint("mine", i))))
-			require.Len(t, b.latest(), int(i)+2)
+			require.Len(t, b.latest(), i+2)
 		}
 	})
 }
@@ -355,6 +369,46 @@ func TestReadingBelowTheSinceIsABug(t *testing.T) {
 		w.Sleep(time.Second)
 	})
 	require.ErrorContains(t, w.Run(), "storage: collection u1: persist: cannot read as of 9, the since is [1000]")
+}
+
+// Whatever commands are sent, what is acknowledged is what they add up to.
+func TestContentsFollowCommands(t *testing.T) {
+	withBench(t, func(b *bench) {
+		random := b.w.NewStream("test", "commands")
+		name := func() string { return string(rune('a' + random.N(6))) }
+		task, want := b.spawn(), map[string]int64{}
+		for range 60 {
+			for range random.Between(0, 3) {
+				var op storage.WriteOp
+				switch random.N(3) {
+				case 0:
+					below := name()
+					op = storage.Delete{Filter: func(r storage.Row) bool { return r < below }}
+					for r := range want {
+						if r < below {
+							delete(want, r)
+						}
+					}
+				default:
+					r := storage.RowDiff{Row: name(), Diff: random.Between(-2, 3)}
+					op = storage.Append{Updates: []storage.RowDiff{r}}
+					want[r.Row] += r.Diff
+				}
+				task.Send(op, nil)
+			}
+			if random.N(4) == 0 {
+				b.foreignAppend(0, rows(name(), "theirs")...)
+			}
+			require.NoError(t, task.Write(background, storage.Append{}))
+			expected := []string{}
+			for _, r := range slices.Sorted(maps.Keys(want)) {
+				if want[r] != 0 {
+					expected = append(expected, fmt.Sprint(r, ":", want[r]))
+				}
+			}
+			require.Equal(t, expected, b.latest())
+		}
+	})
 }
 
 // Two tasks, each with its own idea of the collection: whoever writes last has its way, all of it.
