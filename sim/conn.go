@@ -41,7 +41,9 @@ type segment struct {
 	sent    int64
 	tries   int
 	number  uint64
-	event   uint64 // of its sending
+	// overflow: the link's queue was full when it was last sent.
+	overflow bool
+	event    uint64 // of its sending
 }
 
 type segmentKind uint8
@@ -229,7 +231,12 @@ func (f *flow) send(s segment) {
 	w := f.link.w
 	s.sent = w.now
 	s.number = f.link.next()
-	s.arrival = w.now + int64(f.link.latency(s.number))
+	departs, sent := f.link.transmit(len(s.msg))
+	if !sent {
+		departs = w.now
+		s.overflow = true // as good as lost: it is sent again later
+	}
+	s.arrival = departs + int64(f.link.latency(s.number))
 	if n := len(f.queue); n > f.head {
 		s.arrival = max(s.arrival, f.queue[n-1].arrival)
 	}
@@ -264,7 +271,7 @@ func (f *flow) handle(uint64) {
 	if s.tries > 0 {
 		number = f.link.next()
 	}
-	if f.link.lost(number) || !f.link.to.Up() {
+	if s.overflow || f.link.lost(number) || !f.link.to.Up() {
 		f.retry(s)
 		return
 	}
@@ -299,7 +306,12 @@ func (f *flow) retry(s *segment) {
 	}
 	wait := min(net.Retransmit<<min(s.tries, 10), 10*net.Retransmit)
 	s.tries++
-	f.schedule(w.now + int64(wait))
+	again := w.now + int64(wait)
+	if departs, sent := f.link.transmit(len(s.msg)); sent {
+		s.overflow = false
+		again = max(again, departs)
+	}
+	f.schedule(again)
 }
 
 func (f *flow) deliver(s segment) {

@@ -42,6 +42,11 @@ type disk struct {
 	dir     map[string]*inode
 	stable  map[string]*inode
 	dirOps  []dirOp
+
+	rules    []*DiskRule
+	failing  uint64 // stream key of which operations fail
+	ops      uint64 // so far; an operation's number addresses that decision
+	unsynced Unsynced
 }
 
 type inode struct {
@@ -67,6 +72,7 @@ const sector = 512
 
 func newDisk(n *Node) *disk {
 	return &disk{
+		failing: n.w.streamKey("disk", n.name, "fail"),
 		timing:  n.w.NewStream("disk", n.name, "time"),
 		outcome: n.w.NewStream("disk", n.name, "crash"),
 		dir:     map[string]*inode{},
@@ -96,6 +102,18 @@ func resize(p []byte, size int64) []byte {
 func (f *inode) do(o write) {
 	f.apply(&f.data, o)
 	f.pending = append(f.pending, o)
+}
+
+// failSync is a sync that failed: the kernel has tried to write what was pending and will not try
+// again, whether or not it got to the disk. Reads still see it; a later sync that succeeds says
+// nothing about it. That is how Linux behaves, as PostgreSQL's developers found out in 2018.
+func (f *inode) failSync(d *disk) {
+	for _, o := range f.pending {
+		if d.outcome.N(2) == 0 {
+			f.apply(&f.stable, o)
+		}
+	}
+	f.pending = f.pending[:0]
 }
 
 func (f *inode) sync() {
@@ -141,6 +159,12 @@ func (d *disk) syncDir(dir string) {
 // crash leaves what was synced, and of the rest what the seed says.
 func (d *disk) crash() {
 	keep := int(d.outcome.N(uint64(len(d.dirOps)) + 1))
+	switch d.unsynced {
+	case UnsyncedLost:
+		keep = 0
+	case UnsyncedKept:
+		keep = len(d.dirOps)
+	}
 	for _, o := range d.dirOps[:keep] {
 		for i := range o.n {
 			setEntry(d.stable, o.names[i], o.inodes[i])
@@ -166,7 +190,16 @@ func (d *disk) crash() {
 
 // crashWrite decides what became of a write that was not synced.
 func (d *disk) crashWrite(f *inode, o write) {
-	switch d.outcome.N(4) {
+	fate := d.outcome.N(4)
+	switch d.unsynced {
+	case UnsyncedLost:
+		fate = 0
+	case UnsyncedTorn:
+		fate = 1
+	case UnsyncedKept:
+		fate = 2
+	}
+	switch fate {
 	case 0: // lost
 	case 1: // torn: some of its sectors were written
 		if o.truncate {
@@ -210,16 +243,42 @@ var diskOpNames = [...]string{
 	diskRead: "read", diskWrite: "write", diskTruncate: "truncate", diskSync: "sync",
 }
 
-// take makes an operation take its time and puts it into the trace.
-func (d *processDisk) take(op int, how Dist, size int, content uint64) {
+// take makes an operation take its time and puts it into the trace. It returns host.ErrIO when a
+// rule makes the operation fail.
+func (d *processDisk) take(op int, how Dist, size int, content uint64) error {
 	p := (*process)(d)
-	p.w.checkAlive()
-	t := p.w.cur
+	w, disk := p.w, p.node.disk
+	w.checkAlive()
+	t := w.cur
 	if t == nil {
 		panic("sim: code outside tasks can't use a disk: start a task with Go")
 	}
-	p.w.emit(EventDisk, p.node.number, uint64(op)<<48|uint64(size), content)
-	p.w.sleep(t, int64(how.Sample(p.node.disk.timing.Uint64())))
+	w.emit(EventDisk, p.node.number, uint64(op)<<48|uint64(size), content)
+	disk.ops++
+	span := how.Sample(disk.timing.Uint64())
+	failed := false
+	for i, r := range disk.rules {
+		word := derive(w.choice(disk.failing, disk.ops), uint64(i))
+		failed = failed || scale(word, million) < uint64(r.Fail)
+		if r.Delay != (Dist{}) {
+			span += r.Delay.Sample(mix(word))
+		}
+	}
+	w.sleep(t, int64(span))
+	if failed {
+		return host.ErrIO
+	}
+	return nil
+}
+
+// full tells whether the disk takes no more bytes.
+func (d *disk) full() bool {
+	for _, r := range d.rules {
+		if r.Full {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *processDisk) disk() *disk { return d.node.disk }
@@ -237,13 +296,17 @@ func (d *processDisk) Open(name string, flag host.OpenFlag) (host.File, error) {
 	if err := checkName("open", name); err != nil {
 		return nil, err
 	}
-	d.take(diskOpen, d.w.cfg.Disk.Read, int(flag), xxh3.HashString(name))
+	if err := d.take(diskOpen, d.w.cfg.Disk.Read, int(flag), xxh3.HashString(name)); err != nil {
+		return nil, pathError("open", name, err)
+	}
 	f := d.disk().dir[name]
 	switch {
 	case f == nil && flag == host.ReadWrite:
 		return nil, pathError("open", name, fs.ErrNotExist)
 	case f != nil && flag == host.CreateNew:
 		return nil, pathError("open", name, fs.ErrExist)
+	case f == nil && d.disk().full():
+		return nil, pathError("open", name, host.ErrNoSpace)
 	case f == nil:
 		f = &inode{}
 		d.disk().change(dirOp{names: [2]string{name}, inodes: [2]*inode{f}, n: 1})
@@ -260,7 +323,9 @@ func (d *processDisk) Rename(oldName, newName string) error {
 	if err := checkName("rename", newName); err != nil {
 		return err
 	}
-	d.take(diskRename, d.w.cfg.Disk.Write, 0, xxh3.HashString(oldName)^xxh3.HashString(newName)*golden)
+	if err := d.take(diskRename, d.w.cfg.Disk.Write, 0, xxh3.HashString(oldName)^xxh3.HashString(newName)*golden); err != nil {
+		return pathError("rename", oldName, err)
+	}
 	f := d.disk().dir[oldName]
 	if f == nil {
 		return pathError("rename", oldName, fs.ErrNotExist)
@@ -272,7 +337,9 @@ func (d *processDisk) Rename(oldName, newName string) error {
 }
 
 func (d *processDisk) Remove(name string) error {
-	d.take(diskRemove, d.w.cfg.Disk.Write, 0, xxh3.HashString(name))
+	if err := d.take(diskRemove, d.w.cfg.Disk.Write, 0, xxh3.HashString(name)); err != nil {
+		return pathError("remove", name, err)
+	}
 	if d.disk().dir[name] == nil {
 		return pathError("remove", name, fs.ErrNotExist)
 	}
@@ -281,7 +348,9 @@ func (d *processDisk) Remove(name string) error {
 }
 
 func (d *processDisk) List(dir string) ([]string, error) {
-	d.take(diskList, d.w.cfg.Disk.Read, 0, xxh3.HashString(dir))
+	if err := d.take(diskList, d.w.cfg.Disk.Read, 0, xxh3.HashString(dir)); err != nil {
+		return nil, pathError("list", dir, err)
+	}
 	var names []string
 	for name := range d.disk().dir {
 		if parent(name) == dir {
@@ -293,7 +362,9 @@ func (d *processDisk) List(dir string) ([]string, error) {
 }
 
 func (d *processDisk) SyncDir(dir string) error {
-	d.take(diskSyncDir, d.w.cfg.Disk.Sync, 0, xxh3.HashString(dir))
+	if err := d.take(diskSyncDir, d.w.cfg.Disk.Sync, 0, xxh3.HashString(dir)); err != nil {
+		return pathError("sync", dir, err)
+	}
 	d.disk().syncDir(dir)
 	return nil
 }
@@ -319,7 +390,9 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, pathError("read", f.name, fs.ErrInvalid)
 	}
-	f.d.take(diskRead, f.d.w.cfg.Disk.Read, len(p), uint64(off))
+	if err := f.d.take(diskRead, f.d.w.cfg.Disk.Read, len(p), uint64(off)); err != nil {
+		return 0, pathError("read", f.name, err)
+	}
 	if off >= int64(len(f.inode.data)) {
 		return 0, io.EOF
 	}
@@ -338,11 +411,20 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 		return 0, pathError("write", f.name, fs.ErrInvalid)
 	}
 	f.d.w.checkAlive()
+	disk := f.d.disk()
+	if off+int64(len(p)) > int64(len(f.inode.data)) && disk.full() {
+		if err := f.d.take(diskWrite, f.d.w.cfg.Disk.Write, 0, 0); err != nil {
+			return 0, pathError("write", f.name, err)
+		}
+		return 0, pathError("write", f.name, host.ErrNoSpace)
+	}
 	if len(p) > 0 {
 		// Before the time it takes, so that a crash meanwhile may leave part of it.
 		f.inode.do(write{off: off, data: slices.Clone(p)})
 	}
-	f.d.take(diskWrite, f.d.w.cfg.Disk.Write, len(p), xxh3.Hash(p))
+	if err := f.d.take(diskWrite, f.d.w.cfg.Disk.Write, len(p), xxh3.Hash(p)); err != nil {
+		return int(disk.outcome.N(uint64(len(p)) + 1)), pathError("write", f.name, err)
+	}
 	return len(p), nil
 }
 
@@ -360,7 +442,9 @@ func (f *file) Truncate(size int64) error {
 	if size < 0 {
 		return pathError("truncate", f.name, fs.ErrInvalid)
 	}
-	f.d.take(diskTruncate, f.d.w.cfg.Disk.Write, 0, uint64(size))
+	if err := f.d.take(diskTruncate, f.d.w.cfg.Disk.Write, 0, uint64(size)); err != nil {
+		return pathError("truncate", f.name, err)
+	}
 	f.inode.do(write{off: size, truncate: true})
 	return nil
 }
@@ -369,7 +453,10 @@ func (f *file) Sync() error {
 	if err := f.check("sync"); err != nil {
 		return err
 	}
-	f.d.take(diskSync, f.d.w.cfg.Disk.Sync, 0, 0)
+	if err := f.d.take(diskSync, f.d.w.cfg.Disk.Sync, 0, 0); err != nil {
+		f.inode.failSync(f.d.disk())
+		return pathError("sync", f.name, err)
+	}
 	f.inode.sync()
 	return nil
 }
@@ -397,6 +484,6 @@ func (n *Node) Wipe() {
 	}
 	n.w.emit(EventDisk, n.number, 0, 0)
 	d := newDisk(n)
-	d.timing, d.outcome = n.disk.timing, n.disk.outcome
+	d.timing, d.outcome, d.ops, d.rules, d.unsynced = n.disk.timing, n.disk.outcome, n.disk.ops, n.disk.rules, n.disk.unsynced
 	n.disk = d
 }

@@ -193,27 +193,47 @@ func TestBuggify(t *testing.T) {
 	require.InDelta(t, float64(active)*20/4, fired, 200)
 }
 
-func TestDistMeans(t *testing.T) {
-	for _, d := range []sim.Dist{
-		sim.Fixed(time.Second),
-		sim.Between(time.Millisecond, 3*time.Millisecond),
-		sim.Exp(time.Millisecond, 10*time.Millisecond),
+// Each distribution has the quantiles that its formula says.
+func TestDistQuantiles(t *testing.T) {
+	ms := func(x float64) time.Duration { return time.Duration(x * float64(time.Millisecond)) }
+	z := map[float64]float64{0.05: -1.6449, 0.5: 0, 0.95: 1.6449, 0.99: 2.3263}
+	for _, test := range []struct {
+		dist     sim.Dist
+		quantile func(p float64) time.Duration
+	}{
+		{sim.Fixed(time.Second), func(float64) time.Duration { return time.Second }},
+		{sim.Between(ms(1), ms(3)), func(p float64) time.Duration { return ms(1 + 2*p) }},
+		{sim.Exp(ms(1), ms(10)), func(p float64) time.Duration { return ms(1 - 10*math.Log(1-p)) }},
+		{sim.LogNorm(ms(1), ms(10), 500), func(p float64) time.Duration { return ms(1 + 10*math.Exp(0.5*z[p])) }},
+		{sim.LogNorm(0, ms(10), 1500), func(p float64) time.Duration { return ms(10 * math.Exp(1.5*z[p])) }},
+		{sim.PowerLaw(ms(2), 1200), func(p float64) time.Duration { return ms(2 * math.Pow(1-p, -1/1.2)) }},
+		{sim.FromSamples(ms(1), ms(1), ms(1), ms(9)), func(p float64) time.Duration { return ms(map[bool]float64{true: 9, false: 1}[p > 0.75]) }},
 	} {
-		s := sim.NewStream(1, d.String())
+		s := sim.NewStream(1, test.dist.String())
 		const n = 100_000
-		sum, low, high := time.Duration(0), time.Duration(math.MaxInt64), time.Duration(0)
-		for range n {
-			v := d.Sample(s.Uint64())
-			sum, low, high = sum+v, min(low, v), max(high, v)
+		samples := make([]time.Duration, n)
+		for i := range samples {
+			samples[i] = test.dist.Sample(s.Uint64())
 		}
-		require.InEpsilon(t, float64(d.Mean()), float64(sum)/n, 0.02, d.String())
-		require.GreaterOrEqual(t, low, d.Min)
-		require.LessOrEqual(t, high, d.Min+20*d.Spread+1)
+		slices.Sort(samples)
+		for p := range z {
+			require.InEpsilon(t, float64(test.quantile(p)), float64(samples[int(p*n)]), 0.08, "%v at %v", test.dist, p)
+		}
 	}
 	// The same words must give the same durations everywhere.
-	e := sim.Exp(0, time.Second)
-	require.Equal(t, []time.Duration{20 * time.Second, 693147180, 41, 1386294361},
-		[]time.Duration{e.Sample(0), e.Sample(1 << 63), e.Sample(math.MaxUint64), e.Sample(1 << 62)})
+	for _, test := range []struct {
+		dist sim.Dist
+		want [4]time.Duration
+	}{
+		{sim.Exp(0, time.Second), [4]time.Duration{20 * time.Second, 693147180, 41, 1386294361}},
+		{sim.LogNorm(0, time.Second, 1000), [4]time.Duration{489402043, 305610428, 1971857430, 243216985}},
+		{sim.PowerLaw(time.Second, 2000), [4]time.Duration{1000 * time.Second, 1414213414, time.Second, 1999999904}},
+	} {
+		for i, word := range []uint64{0, 1 << 63, math.MaxUint64, 1 << 62} {
+			require.Equal(t, test.want[i], test.dist.Sample(word), "%v of %d", test.dist, word)
+		}
+	}
+	require.Panics(t, func() { sim.FromSamples() })
 }
 
 // A machine's clock never goes backwards unless it is set, its timers never fire early by its own

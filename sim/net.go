@@ -19,6 +19,12 @@ type NetConfig struct {
 	// Loss, in parts per million, is how many messages are lost. Connections send lost
 	// messages again.
 	Loss int
+	// Bandwidth is what each link carries, in bytes a second; zero is without bound. A message
+	// waits until those before it have been sent.
+	Bandwidth int64
+	// Queue is how many bytes may wait at a link for being sent; what is beyond is lost. Zero is
+	// without bound.
+	Queue int64
 	// Retransmit is when a connection first sends a lost message again; it doubles each time, up
 	// to ten times as long.
 	Retransmit time.Duration
@@ -59,10 +65,16 @@ type Rule struct {
 	Drop bool
 	// Hold keeps everything until the rule ends, and then delivers it: a clog.
 	Hold bool
-	// Loss and Duplicate are probabilities in parts per million.
+	// Loss and Duplicate are probabilities in parts per million. Connections hide both.
 	Loss, Duplicate int
+	// Latency, if it is not the zero Dist, is used instead of NetConfig.Latency: how far apart
+	// the machines are. Of several rules the last counts.
+	Latency Dist
 	// Delay is added to each message's latency; a random one reorders datagrams.
 	Delay Dist
+	// Bandwidth, in bytes a second, bounds what a link carries, where it is narrower already
+	// by less. Zero changes nothing.
+	Bandwidth int64
 }
 
 func (r *Rule) acts(from, to string) bool {
@@ -114,9 +126,13 @@ type link struct {
 	// The effect of the rules in force.
 	drop, hold      bool
 	loss, duplicate int
+	base            Dist
 	delays          []Dist
+	bandwidth       int64
 	held            []*packet
 	stalled         []*flow
+
+	free int64 // when what was given to the link will have been sent
 }
 
 func (n *network) link(from, to *Node) *link {
@@ -143,8 +159,12 @@ func (n *network) changed() {
 // refresh works out what the rules in force do to the link.
 func (l *link) refresh(n *network) {
 	held := l.hold
-	l.drop, l.hold, l.loss, l.duplicate, l.delays = false, false, n.w.cfg.Net.Loss, 0, l.delays[:0]
-	if l.from != l.to {
+	net := &n.w.cfg.Net
+	l.drop, l.hold, l.loss, l.duplicate, l.delays = false, false, net.Loss, 0, l.delays[:0]
+	l.base, l.bandwidth = net.Latency, net.Bandwidth
+	if l.from == l.to {
+		l.base, l.loss, l.bandwidth = net.Loopback, 0, 0
+	} else {
 		for _, r := range n.rules {
 			if !r.acts(l.from.name, l.to.name) {
 				continue
@@ -153,8 +173,14 @@ func (l *link) refresh(n *network) {
 			l.hold = l.hold || r.Hold
 			l.loss += r.Loss
 			l.duplicate += r.Duplicate
+			if r.Latency != (Dist{}) {
+				l.base = r.Latency
+			}
 			if r.Delay != (Dist{}) {
 				l.delays = append(l.delays, r.Delay)
+			}
+			if r.Bandwidth > 0 && (l.bandwidth == 0 || r.Bandwidth < l.bandwidth) {
+				l.bandwidth = r.Bandwidth
 			}
 		}
 	}
@@ -197,15 +223,26 @@ func (l *link) lost(message uint64) bool {
 }
 
 func (l *link) latency(message uint64) time.Duration {
-	d := l.w.cfg.Net.Latency
-	if l.from == l.to {
-		d = l.w.cfg.Net.Loopback
-	}
-	t := d.Sample(l.decide(message, decideLatency))
+	t := l.base.Sample(l.decide(message, decideLatency))
 	for i, extra := range l.delays {
 		t += extra.Sample(derive(l.decide(message, decideDelay), uint64(i)))
 	}
 	return t
+}
+
+// transmit gives a message of some bytes to the link, and tells when the link will have sent it.
+// sent is false when too much waits already.
+func (l *link) transmit(size int) (at int64, sent bool) {
+	now := l.w.now
+	if l.bandwidth == 0 {
+		return now, true
+	}
+	begin := max(l.free, now)
+	if q := l.w.cfg.Net.Queue; q > 0 && mulDiv(begin-now, l.bandwidth, int64(time.Second))+int64(size) > q {
+		return 0, false
+	}
+	l.free = begin + mulDiv(int64(size), int64(time.Second), l.bandwidth)
+	return l.free, true
 }
 
 // processDied ends what a process had open.
@@ -298,6 +335,7 @@ type packet struct {
 	msg        []byte
 	sum        uint64
 	number     uint64
+	departs    int64  // when the link has sent it
 	sent       uint64 // the event of its sending
 	shared     bool   // msg belongs to another packet too
 }
@@ -339,11 +377,17 @@ func (s *socket) SendTo(addr string, msg []byte) error {
 	case l.hold:
 		l.held = append(l.held, p)
 	default:
+		var ok bool
+		if p.departs, ok = l.transmit(len(msg)); !ok {
+			w.emitCaused(EventDrop, to.number, l.number, p.sum, p.sent)
+			w.net.freePacket(p)
+			return nil
+		}
 		if l.duplicate > 0 && scale(l.decide(p.number, decideDuplicate), million) < uint64(l.duplicate) {
 			p.shared = true
 			again := w.net.newPacket()
 			*again = *p
-			w.handleAt(w.now+int64(l.w.cfg.Net.Latency.Sample(l.decide(p.number, decideSecondLatency))), &l.actor, w.self.proc, again, 0)
+			w.handleAt(p.departs+int64(l.base.Sample(l.decide(p.number, decideSecondLatency))), &l.actor, w.self.proc, again, 0)
 		}
 		l.post(p)
 	}
@@ -352,7 +396,7 @@ func (s *socket) SendTo(addr string, msg []byte) error {
 
 // post makes a packet arrive after the link's latency.
 func (l *link) post(p *packet) {
-	l.w.handleAt(l.w.now+int64(l.latency(p.number)), &l.actor, l.w.self.proc, p, 0)
+	l.w.handleAt(max(p.departs, l.w.now)+int64(l.latency(p.number)), &l.actor, l.w.self.proc, p, 0)
 }
 
 // handle is the packet's arrival.

@@ -19,7 +19,9 @@ import (
 //   - The writer is there with another token: it did not. A WriteHandle's calls take turns,
 //     so only a later one would replace the token. An earlier one that was given up with an
 //     attempt still on its way does not: that attempt was made for a version that was the
-//     latest before this call's attempts, and Consensus takes only one of them.
+//     latest before this call's attempts, and Consensus takes only one of them. (The handle
+//     goes on under a fresh writer id after such a call all the same, so that the argument
+//     does not hang on how Consensus orders requests.)
 //   - The writer is not there: it did not, as long as nobody can have taken the writer for
 //     expired since the first attempt, or the upper is still short of the batch's; it did if
 //     one of the batch's blobs is in the shard.

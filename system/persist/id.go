@@ -10,7 +10,7 @@ type (
 	// ShardID names a shard. It is the key of the shard's state in Consensus and the prefix
 	// of its keys in Blob.
 	ShardID string
-	// WriterID names a handle that appends, one call after the other.
+	// WriterID names a run of appends, one after the other, by one handle.
 	WriterID string
 	// ReaderID names a leased reader.
 	ReaderID string

@@ -16,9 +16,8 @@ type WriteHandle struct {
 	// turn is held by the one call that appends or expires. It is a channel and not a Mutex
 	// because waiting for it ends with the caller's context.
 	turn   *host.Chan[struct{}]
-	closed bool // guarded by turn
-
-	id WriterID
+	id     WriterID // guarded by turn, as is closed
+	closed bool
 
 	mu    *host.Mutex
 	upper Frontier
@@ -77,7 +76,9 @@ func (w *WriteHandle) CompareAndAppend(ctx context.Context, updates []Update, ex
 	case err == nil:
 		w.saw(next)
 	case errors.Is(err, ErrIndeterminate):
-		// It may still take effect, and then its blob is in the shard.
+		// The call may still take effect, and so must not meet a later one under the same id.
+		// Its blob may be in the shard.
+		w.id = WriterID(newID(w.c.h, "w"))
 		w.c.h.Sometimes("persist: an append was left open", true)
 	default:
 		if errors.As(err, &mismatch) {
