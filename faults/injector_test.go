@@ -89,6 +89,13 @@ func TestEachKindActsAndEnds(t *testing.T) {
 			require.True(t, cut(o, "b<a") && cut(o, "a<b"))
 			require.True(t, o.w.Node("a").Up())
 		}},
+		"throttle": {"{kind: net.throttle, target: [a], from: 1s, to: 5s, params: {bandwidth: 1}}", func(t *testing.T, o observation) {
+			require.True(t, cut(o, "b<a"), "five bytes take five seconds")
+		}},
+		"wipe": {"{kind: node.wipe, target: [a], from: 1s, to: 5s}", func(t *testing.T, o observation) {
+			require.True(t, cut(o, "b<a"))
+			require.Nil(t, o.w.Node("a").DiskFile("f"))
+		}},
 		"skew": {"{kind: clock.skew, target: [a], from: 1s, to: 5s, params: {drift: 100000}}", func(t *testing.T, o observation) {
 			require.InDelta(t, 0.3, o.w.Node("a").ClockOffset().Seconds(), 0.01)
 		}},

@@ -22,8 +22,12 @@ type Kind struct {
 	// Instant faults have no end: they are over as they begin.
 	Instant bool
 
-	// Machines is how many machines the fault names as its target: none, one, two, or several
-	// (a partition's side).
+	// Unbounded faults can destroy the only copy of something. No profile draws them unless it
+	// names them: what a system promises then is another matter.
+	Unbounded bool
+
+	// Machines is how many machines the fault names as its target: none, one, one that uses its
+	// disk, two, or several (a partition's side).
 	Machines targetCount
 	// Subjects: the fault's targets are the scenario's own, such as shards. A kind without a
 	// built-in begin is carried out by the scenario's handler.
@@ -38,6 +42,7 @@ type targetCount int
 const (
 	noMachine targetCount = iota
 	oneMachine
+	oneDisk // one machine that uses its disk
 	twoMachines
 	someMachines
 )
@@ -153,7 +158,7 @@ var kinds = map[string]*Kind{}
 
 // In init, since what the entries do refers back to the catalogue.
 func init() {
-	for _, group := range [][]*Kind{netKinds(), nodeKinds(), clockKinds(), persistKinds()} {
+	for _, group := range [][]*Kind{netKinds(), nodeKinds(), clockKinds(), diskKinds(), persistKinds()} {
 		for _, k := range group {
 			kinds[k.Name] = k
 		}

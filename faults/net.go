@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/simrun-dev/simrun/sim"
@@ -89,6 +90,17 @@ func netKinds() []*Kind {
 				f.set("extra", (time.Duration(s.Between(20, 1000)) * time.Millisecond).String())
 			},
 			begin: rule(func(f *Fault) sim.Rule { return around(f, sim.Rule{Delay: sim.Fixed(f.Duration("extra"))}) }),
+		},
+		{
+			Name:     "net.throttle",
+			Doc:      "little gets through to and from a machine: messages queue up",
+			Cause:    "a saturated uplink, a backup, a rate limit",
+			Machines: oneMachine,
+			Params:   []Param{intParam("bandwidth", "20000", "bytes a second, on each link", 1, 1_000_000_000)},
+			draw: func(s *sim.Stream, f *Fault, _ *Topology) {
+				f.set("bandwidth", strconv.FormatInt(s.Between(2, 200)*1000, 10))
+			},
+			begin: rule(func(f *Fault) sim.Rule { return around(f, sim.Rule{Bandwidth: int64(f.Int("bandwidth"))}) }),
 		},
 		{
 			Name:     "net.reset",

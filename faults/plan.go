@@ -140,7 +140,7 @@ func (f *Fault) check() (field string, err error) {
 		return "kind", fmt.Errorf("there is no fault kind %q; see simrun list --faults", f.Kind)
 	}
 	switch {
-	case k.Machines == oneMachine && len(f.Target) != 1:
+	case (k.Machines == oneMachine || k.Machines == oneDisk) && len(f.Target) != 1:
 		return "target", fmt.Errorf("%s acts on one machine: target: [name]", f.Kind)
 	case k.Machines == twoMachines && len(f.Target) != 2:
 		return "target", fmt.Errorf("%s acts on two machines: target: [name, name]", f.Kind)

@@ -11,7 +11,10 @@ import (
 )
 
 var testTopology = &Topology{
-	Machines: []Machine{{"a", "client"}, {"b", "client"}, {"c", "server"}, {"d", "server"}, {"e", "server"}},
+	Machines: []Machine{
+		{Name: "a", Role: "client"}, {Name: "b", Role: "client"}, {Name: "c", Role: "server"},
+		{Name: "d", Role: "server", Disk: true}, {Name: "e", Role: "server", Disk: true},
+	},
 	Subjects: map[string][]string{"persist.upper_mismatch": {"s1", "s2"}, "persist.indeterminate": {"a", "b"}},
 }
 
@@ -59,8 +62,14 @@ func TestGenerateIsASwarm(t *testing.T) {
 		}
 	}
 	for _, k := range Kinds() {
-		require.InDelta(t, 200, seen[k.Name], 60, k.Name)
+		if k.Unbounded {
+			require.Zero(t, seen[k.Name], k.Name)
+		} else {
+			require.InDelta(t, 200, seen[k.Name], 60, k.Name)
+		}
 	}
+	only := Generate(1, Profile{On: 100, Every: p.Every, For: p.For, Only: []string{"disk.corrupt"}}, testTopology, 20*time.Second, nil)
+	require.NotEmpty(t, only.Faults, "a profile that names an unbounded kind gets it")
 }
 
 func TestPlanErrors(t *testing.T) {

@@ -77,6 +77,8 @@ func Generate(seed uint64, p Profile, t *Topology, length time.Duration, handled
 		switch {
 		case p.Only != nil && !slices.Contains(p.Only, k.Name):
 		case k.Subjects && (!slices.Contains(handled, k.Name) || len(t.Subjects[k.Name]) == 0):
+		case k.Unbounded && !slices.Contains(p.Only, k.Name):
+		case k.Machines == oneDisk && len(t.diskNames()) == 0:
 		case len(t.Machines) < 2:
 		default:
 			possible = append(possible, k)
@@ -121,6 +123,8 @@ func (p *Plan) draw(seed uint64, profile Profile, k *Kind, t *Topology, length t
 		switch k.Machines {
 		case oneMachine:
 			f.Target = shuffled(s, t.machineNames())[:1]
+		case oneDisk:
+			f.Target = []string{pick(s, t.diskNames())}
 		case twoMachines:
 			f.Target = shuffled(s, t.machineNames())[:2]
 		}

@@ -13,12 +13,24 @@ type Machine struct {
 	Name string
 	// Role groups machines that do the same: "client", "consensus".
 	Role string
+	// Disk says that it uses its disk.
+	Disk bool
 }
 
 func (t *Topology) machineNames() []string {
 	names := make([]string, len(t.Machines))
 	for i, m := range t.Machines {
 		names[i] = m.Name
+	}
+	return names
+}
+
+func (t *Topology) diskNames() []string {
+	var names []string
+	for _, m := range t.Machines {
+		if m.Disk {
+			names = append(names, m.Name)
+		}
 	}
 	return names
 }

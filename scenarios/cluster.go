@@ -41,13 +41,14 @@ func addPersist(r *Run) *persistCluster {
 	serve := func(name string, start func(h host.Host) error) {
 		r.AddNode(name, name, func(h host.Host) {
 			c.serving[name] = false
-			if err := start(h); err != nil {
+			for err := start(h); err != nil; err = start(h) {
 				c.durable.check(name+" starts", err)
 				h.Logf("%v", err)
-				return
+				h.Clock().Sleep(200 * time.Millisecond) // as a supervisor would start it again
 			}
 			c.serving[name] = true
 		})
+		r.UsesDisk(name)
 		r.Ready(name+" serves", func() bool { return c.serving[name] })
 		r.Settled(name+" serving again", func() bool { return c.serving[name] })
 	}

@@ -108,6 +108,17 @@ func (r *Run) AddNode(name, role string, boot func(host.Host)) *sim.Node {
 	return r.World.NewNode(name, boot)
 }
 
+// UsesDisk says that a machine keeps something on its disk, so that faults of the disk act on it.
+func (r *Run) UsesDisk(name string) {
+	for i := range r.topology.Machines {
+		if m := &r.topology.Machines[i]; m.Name == name {
+			m.Disk = true
+			return
+		}
+	}
+	panic(fmt.Sprintf("scenarios: there is no machine %q", name))
+}
+
 // Handle makes a kind of fault possible: how it is carried out, and what it may act on.
 func (r *Run) Handle(kind string, subjects []string, h faults.Handler) {
 	if r.handlers[kind] != nil {
