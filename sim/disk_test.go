@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"bytes"
 	"io"
 	"io/fs"
 	"testing"
@@ -179,4 +180,174 @@ func TestDiskProperty(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A node with the rules sees errors; what it does not see is that they corrupt anything synced.
+func TestDiskRules(t *testing.T) {
+	w := sim.New(sim.Config{Seed: 1})
+	defer w.Close()
+	var fail, full, slow func()
+	n := w.NewNode("n", func(host.Host) {})
+	w.Go("test", func() {
+		done := host.NewChan[error](w.Host(), "done", 0)
+		do := func(fn func(d host.Disk) error) error {
+			h := n.Host()
+			h.Go("op", func() { done.Send(fn(h.Disk())) })
+			err, _ := done.Recv()
+			return err
+		}
+		put := func(name, data string) error {
+			return do(func(d host.Disk) error {
+				f, err := d.Open(name, host.CreateTruncate)
+				if err != nil {
+					return err
+				}
+				if _, err := f.WriteAt([]byte(data), 0); err != nil {
+					return err
+				}
+				if err := f.Sync(); err != nil {
+					return err
+				}
+				return d.SyncDir("")
+			})
+		}
+		require.NoError(t, put("f", "before"))
+		full = n.AddDiskRule(sim.DiskRule{Full: true})
+		require.ErrorIs(t, put("g", "more"), host.ErrNoSpace)
+		require.NoError(t, do(func(d host.Disk) error {
+			f, err := d.Open("f", host.ReadWrite)
+			require.NoError(t, err)
+			_, err = f.WriteAt([]byte("B"), 0) // needs no more room
+			return err
+		}))
+		full()
+		require.NoError(t, put("g", "more"))
+
+		slow = n.AddDiskRule(sim.DiskRule{Delay: sim.Fixed(time.Second)})
+		before := w.Now()
+		require.NoError(t, put("h", "slow"))
+		require.GreaterOrEqual(t, w.Now()-before, 4*time.Second)
+		slow()
+
+		fail = n.AddDiskRule(sim.DiskRule{Fail: 500_000})
+		failed := 0
+		for range 100 {
+			if err := put("x", "data"); err != nil {
+				require.ErrorIs(t, err, host.ErrIO)
+				failed++
+			}
+		}
+		require.Greater(t, failed, 50)
+		fail()
+		require.NoError(t, put("x", "data"))
+	})
+	require.NoError(t, w.Run())
+}
+
+// What a failed sync leaves behind is seen by reads, and may be gone after a crash although a later
+// sync succeeded.
+func TestFailedSyncIsNotMendedByTheNext(t *testing.T) {
+	lost, kept := 0, 0
+	for seed := range uint64(100) {
+		w := sim.New(sim.Config{Seed: seed})
+		n := w.NewNode("n", func(host.Host) {})
+		w.Go("test", func() {
+			done := host.NewChan[struct{}](w.Host(), "done", 0)
+			h := n.Host()
+			h.Go("op", func() {
+				put(t, h.Disk(), "f", "old", true)
+				f, err := h.Disk().Open("f", host.ReadWrite)
+				require.NoError(t, err)
+				_, err = f.WriteAt([]byte("new"), 0)
+				require.NoError(t, err)
+				remove := n.AddDiskRule(sim.DiskRule{Fail: 1_000_000})
+				require.ErrorIs(t, f.Sync(), host.ErrIO)
+				remove()
+				require.NoError(t, f.Sync())
+				data, err := host.ReadFile(h.Disk(), "f")
+				require.NoError(t, err)
+				require.Equal(t, "new", string(data))
+				done.Send(struct{}{})
+			})
+			done.Recv()
+			n.PowerOff()
+			switch string(n.DiskFile("f")) {
+			case "old":
+				lost++
+			case "new":
+				kept++
+			}
+		})
+		require.NoError(t, w.Run())
+		w.Close()
+	}
+	require.Equal(t, 100, lost+kept)
+	require.Greater(t, lost, 20)
+	require.Greater(t, kept, 20)
+}
+
+func TestUnsyncedModes(t *testing.T) {
+	for mode, want := range map[sim.Unsynced][]string{
+		sim.UnsyncedLost: {"old"}, sim.UnsyncedKept: {"new"}, sim.UnsyncedTorn: {"old", "new"}, // one sector: there or not
+	} {
+		seen := map[string]bool{}
+		for seed := range uint64(40) {
+			w := sim.New(sim.Config{Seed: seed})
+			n := w.NewNode("n", func(h host.Host) {
+				put(t, h.Disk(), "f", "old", true)
+				f, err := h.Disk().Open("f", host.ReadWrite)
+				require.NoError(t, err)
+				_, err = f.WriteAt([]byte("new"), 0)
+				require.NoError(t, err)
+			})
+			require.NoError(t, w.RunFor(time.Second))
+			n.SetUnsynced(mode)
+			n.PowerOff()
+			seen[string(n.DiskFile("f"))] = true
+			w.Close()
+		}
+		require.Len(t, seen, len(want), "%d", mode)
+		for _, s := range want {
+			require.True(t, seen[s], "%d %s", mode, s)
+		}
+	}
+}
+
+func TestDamage(t *testing.T) {
+	w := sim.New(sim.Config{Seed: 1})
+	defer w.Close()
+	n := w.NewNode("n", func(h host.Host) {
+		put(t, h.Disk(), "f", string(make([]byte, 2000)), true)
+		f, err := h.Disk().Open("f", host.ReadWrite)
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte{1}, 0)
+		require.NoError(t, err)
+		require.NoError(t, f.Sync())
+	})
+	s := w.NewStream("damage")
+	_, ok := n.CorruptDisk(s)
+	require.False(t, ok, "nothing is durable yet")
+	require.NoError(t, w.RunFor(time.Second))
+	name, ok := n.CorruptDisk(s)
+	require.True(t, ok)
+	require.Equal(t, "f", name)
+	ones := 0
+	for _, b := range n.DiskFile("f") {
+		if b != 0 {
+			ones++
+		}
+	}
+	require.InDelta(t, 2, ones, 1, "a bit was flipped beside the one byte that was set")
+	before := n.DiskFile("f")
+	moved := false
+	for range 20 {
+		n.MisdirectDisk(s)
+		moved = moved || !bytes.Equal(before, n.DiskFile("f"))
+	}
+	require.True(t, moved, "a sector lies where another was")
+	n.PowerOff()
+	n.Wipe()
+	n.Restart()
+	require.Nil(t, n.DiskFile("f"))
+	require.Panics(t, n.Wipe, "of a node that is up")
 }

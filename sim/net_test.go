@@ -254,3 +254,82 @@ func TestSendWaitsForASlowReceiver(t *testing.T) {
 	})
 	require.NoError(t, w.Run())
 }
+
+func TestBandwidthMakesMessagesQueue(t *testing.T) {
+	for name, test := range map[string]struct {
+		queue int64
+		want  int
+	}{"without bound": {0, 20}, "of a kilobyte": {1000, 10}} {
+		t.Run(name, func(t *testing.T) {
+			w := sim.New(sim.Config{Seed: 1, Net: sim.NetConfig{Latency: sim.Fixed(time.Millisecond), Bandwidth: 1000, Queue: test.queue}})
+			defer w.Close()
+			_, at := sink(w, "b")
+			w.NewNode("a", func(h host.Host) {
+				s, err := h.Net().OpenSocket("out")
+				require.NoError(t, err)
+				for range 20 {
+					require.NoError(t, s.SendTo("b:in", make([]byte, 100)))
+				}
+			})
+			require.NoError(t, w.RunFor(time.Minute))
+			require.Len(t, *at, test.want)
+			for i, arrived := range *at {
+				require.Equal(t, time.Duration(i+1)*100*time.Millisecond+time.Millisecond, arrived, "100 bytes take 100 ms")
+			}
+		})
+	}
+}
+
+func TestBandwidthOfAConnection(t *testing.T) {
+	for name, net := range map[string]sim.NetConfig{
+		"without bound": {},
+		"a short queue": {Queue: 2000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			net.Latency, net.Retransmit, net.Timeout = sim.Fixed(time.Millisecond), 50*time.Millisecond, time.Minute
+			w := sim.New(sim.Config{Seed: 1, Net: net})
+			defer w.Close()
+			w.AddRule(sim.Rule{To: []string{"b"}, Bandwidth: 10_000})
+			var got int
+			w.NewNode("b", func(h host.Host) {
+				l, err := h.Net().Listen("p")
+				require.NoError(t, err)
+				c, err := l.Accept(context.Background())
+				require.NoError(t, err)
+				for {
+					msg, err := c.Recv(context.Background())
+					if err != nil {
+						w.Stop()
+						return
+					}
+					require.Equal(t, byte(got), msg[0])
+					got++
+				}
+			})
+			w.NewNode("a", func(h host.Host) {
+				c, err := h.Net().Dial(context.Background(), "b:p")
+				require.NoError(t, err)
+				for i := range 50 {
+					msg := make([]byte, 1000)
+					msg[0] = byte(i)
+					require.NoError(t, c.Send(context.Background(), msg))
+				}
+				require.NoError(t, c.Close())
+			})
+			require.NoError(t, w.RunFor(time.Hour))
+			require.Equal(t, 50, got)
+			require.GreaterOrEqual(t, w.Now(), 5*time.Second, "50,000 bytes at 10,000 a second")
+			require.Less(t, w.Now(), 20*time.Second, "what overflowed the queue was sent again")
+		})
+	}
+}
+
+func TestRuleThatMovesMachinesApart(t *testing.T) {
+	w := sim.New(sim.Config{Seed: 1})
+	defer w.Close()
+	w.AddRule(sim.Rule{From: []string{"a"}, To: []string{"b"}, Latency: sim.Fixed(80 * time.Millisecond)})
+	_, at := sink(w, "b")
+	sendEvery(w, "a", "b", 1, time.Second)
+	require.NoError(t, w.RunFor(time.Second))
+	require.Equal(t, []time.Duration{80 * time.Millisecond}, *at)
+}

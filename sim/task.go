@@ -186,6 +186,9 @@ func (w *World) kill(t *task) {
 	if c == nil {
 		return // it never ran
 	}
+	if t.parked {
+		t.why.Abandon()
+	}
 	c.killed = true
 	outer := w.cur
 	w.setCurrent(t)

@@ -69,7 +69,7 @@ func (c *Chan[T]) Send(v T) {
 	c.senders.push(w)
 	p := w.parker
 	c.rt.Unlock()
-	p.Park(Wait{"send", c.name})
+	p.Park(Wait{"send", c.name, w})
 	c.rt.Lock()
 	closed := !w.ok
 	c.release(w)
@@ -96,7 +96,7 @@ func (c *Chan[T]) Recv() (v T, ok bool) {
 	c.receivers.push(w)
 	p := w.parker
 	c.rt.Unlock()
-	p.Park(Wait{"receive", c.name})
+	p.Park(Wait{"receive", c.name, w})
 	c.rt.Lock()
 	v, ok = w.val, w.ok
 	c.release(w)
@@ -317,6 +317,12 @@ func (w *waiter[T]) complete(v T, ok bool) {
 		return
 	}
 	w.parker.Unpark()
+}
+
+func (w *waiter[T]) leave() {
+	if w.list != nil {
+		w.list.remove(w)
+	}
 }
 
 type waitList[T any] struct{ first, last *waiter[T] }

@@ -96,7 +96,21 @@ type Parker interface {
 
 // Wait says what a parked task waits for: an operation ("receive") and the thing
 // operated on ("commands"). It is shown in traces and in reports of deadlocks.
-type Wait struct{ Op, On string }
+type Wait struct {
+	Op, On string
+	queued queued // where the task stands in line, if anywhere
+}
+
+// queued is a place in a line of waiting tasks.
+type queued interface{ leave() }
+
+// Abandon takes the task out of whatever line it waits in. A runtime calls it when the task was
+// killed, before anything else can happen, so that nothing is handed to the dead.
+func (w Wait) Abandon() {
+	if w.queued != nil {
+		w.queued.leave()
+	}
+}
 
 // WithCancel returns a copy of parent with a new Done channel, closed when cancel is
 // called or parent is done. It replaces context.WithCancel, whose waiting children

@@ -23,7 +23,14 @@ type Case interface {
 // selection is one call of Select that waits.
 type selection struct {
 	parker Parker
+	cases  []Case
 	fired  int // index of the case that completed, -1 while none has
+}
+
+func (op *selection) leave() {
+	for _, c := range op.cases {
+		c.disarm(false)
+	}
 }
 
 // Select waits until one of the cases can go on, completes it and returns its index. Among
@@ -60,12 +67,12 @@ func selectOn(rt Runtime, ordered, try bool, cases ...Case) int {
 			rt.Unlock()
 			return -1
 		}
-		op := &selection{parker: rt.Parker(), fired: -1}
+		op := &selection{parker: rt.Parker(), cases: cases, fired: -1}
 		for i, c := range cases {
 			c.arm(rt, op, i)
 		}
 		rt.Unlock()
-		op.parker.Park(Wait{"select", names(cases)})
+		op.parker.Park(Wait{"select", names(cases), op})
 		rt.Lock()
 		done := false
 		for i, c := range cases {

@@ -1,12 +1,33 @@
 package host
 
+import "slices"
+
 // Mutex is the counterpart of sync.Mutex for code that may wait while it holds the lock.
 // Tasks get it first come, first served.
 type Mutex struct {
 	rt      Runtime
 	name    string
 	locked  bool
-	waiting []Parker
+	waiting line
+}
+
+// line is tasks that wait, first come, first served.
+type line []*inLine
+
+type inLine struct {
+	line   *line
+	parker Parker
+}
+
+// enter adds the calling task. The lock is held.
+func (l *line) enter(rt Runtime) *inLine {
+	w := &inLine{l, rt.Parker()}
+	*l = append(*l, w)
+	return w
+}
+
+func (w *inLine) leave() {
+	*w.line = slices.DeleteFunc(*w.line, func(o *inLine) bool { return o == w })
 }
 
 // NewMutex returns an unlocked mutex.
@@ -20,10 +41,9 @@ func (m *Mutex) Lock() {
 		m.rt.Unlock()
 		return
 	}
-	p := m.rt.Parker()
-	m.waiting = append(m.waiting, p)
+	w := m.waiting.enter(m.rt)
 	m.rt.Unlock()
-	p.Park(Wait{"lock", m.name}) // Unlock hands the lock over
+	w.parker.Park(Wait{"lock", m.name, w}) // Unlock hands the lock over
 }
 
 // TryLock takes the mutex if it is free, and tells whether it did.
@@ -54,7 +74,7 @@ func (m *Mutex) Unlock() {
 	m.waiting[0] = nil
 	m.waiting = m.waiting[1:]
 	m.rt.Unlock()
-	next.Unpark()
+	next.parker.Unpark()
 }
 
 // WaitGroup is the counterpart of sync.WaitGroup.
@@ -62,7 +82,7 @@ type WaitGroup struct {
 	rt      Runtime
 	name    string
 	count   int
-	waiting []Parker
+	waiting line
 }
 
 // NewWaitGroup returns a group of no tasks.
@@ -77,13 +97,13 @@ func (g *WaitGroup) Add(delta int) {
 		g.rt.Unlock()
 		panic("host: negative WaitGroup count " + g.name)
 	}
-	var wake []Parker
+	var wake line
 	if g.count == 0 {
 		wake, g.waiting = g.waiting, nil
 	}
 	g.rt.Unlock()
-	for _, p := range wake {
-		p.Unpark()
+	for _, w := range wake {
+		w.parker.Unpark()
 	}
 }
 
@@ -97,10 +117,9 @@ func (g *WaitGroup) Wait() {
 		g.rt.Unlock()
 		return
 	}
-	p := g.rt.Parker()
-	g.waiting = append(g.waiting, p)
+	w := g.waiting.enter(g.rt)
 	g.rt.Unlock()
-	p.Park(Wait{"wait", g.name})
+	w.parker.Park(Wait{"wait", g.name, w})
 }
 
 // Go starts fn as a task of the group.
