@@ -12,7 +12,8 @@ import (
 type Profile struct {
 	Name string
 	Doc  string
-	// On is how likely a kind is switched on in a run, in percent.
+	// On is how likely a kind is switched on in a run, in percent. A scenario's own kinds are off
+	// half as often as the others.
 	On int
 	// Every is the mean time between two faults of one kind that is on, at least and at most; a
 	// run draws its own between them.
@@ -86,7 +87,11 @@ func Generate(seed uint64, p Profile, t *Topology, length time.Duration, handled
 	}
 	on := 0
 	for _, k := range possible {
-		if sim.NewStream(seed, "fault", "swarm", k.Name).N(100) < uint64(p.On) {
+		likely := p.On
+		if k.Subjects {
+			likely = (100 + p.On) / 2 // the scenario's own kinds are what it is about
+		}
+		if sim.NewStream(seed, "fault", "swarm", k.Name).N(100) < uint64(likely) {
 			on++
 			plan.draw(seed, p, k, t, length)
 		}

@@ -123,7 +123,7 @@ func (w *collectionWriter) boot(h host.Host) {
 	for {
 		draw := sim.NewStream(w.choices.Uint64(), "life")
 		// A life in read-only mode ends with the promotion to a task that writes.
-		readOnly := w.r.Working() && draw.N(6) == 0
+		readOnly := w.r.Working() && draw.N(4) == 0
 		task, err := w.spawn(h, client, readOnly)
 		if err != nil {
 			h.Logf("%v", err)
@@ -133,7 +133,7 @@ func (w *collectionWriter) boot(h host.Host) {
 		w.send(task, models.Command{Append: w.wanted(), Text: "append of all that is wanted"}, true)
 		survives := w.index() == w.survivor
 		commands := draw.N(30) + 1
-		if draw.N(3) > 0 {
+		if draw.N(2) > 0 {
 			commands = 1 << 20
 		}
 		for w.r.Working() && commands > 0 {

@@ -14,8 +14,8 @@ import (
 
 var shardSettings = []Setting{
 	{Name: "clients", Default: "4", Doc: "machines that append to and read the shards", Check: atLeastOne},
-	{Name: "shards", Default: "3", Doc: "shards they share", Check: atLeastOne},
-	{Name: "pace", Default: "120ms", Doc: "mean time between two operations of a client"},
+	{Name: "shards", Default: "3", Doc: "shards they share, at most", Check: atLeastOne},
+	{Name: "pace", Default: "120ms", Doc: "mean time between two operations of a client; some runs are up to 4 times faster"},
 }
 
 // shard is the scenario of direct operations on shards.
@@ -60,7 +60,7 @@ func clientNames(r *Run) []string { return shardNames("client-", r.Int("clients"
 func addShardClients(r *Run, c *persistCluster, shards []string) *recorder {
 	rec := newRecorder(r.World)
 	r.Count(rec.count)
-	mix := drawMix(r.World)
+	mix := drawMix(r.World, len(shards))
 	for i, name := range clientNames(r) {
 		cl := &shardClient{r: r, c: c, rec: rec, number: i + 1, shards: shards, mix: mix}
 		cl.choices = r.World.NewStream("workload", name)
@@ -93,9 +93,13 @@ type opMix struct {
 	total  uint64
 	// shortLease is whether the leases of readers and writers can run out within the run.
 	shortLease bool
+	// shards is how many of the shards are used, and hurry how many times faster than the pace
+	// clients are: some runs are crowded.
+	shards uint64
+	hurry  time.Duration
 }
 
-func drawMix(w *sim.World) opMix {
+func drawMix(w *sim.World, shards int) opMix {
 	var m opMix
 	for k := range opKinds {
 		s := w.NewStream("workload", "mix", fmt.Sprint(int(k)))
@@ -106,6 +110,8 @@ func drawMix(w *sim.World) opMix {
 		m.total += m.weight[k]
 	}
 	m.shortLease = w.NewStream("workload", "lease").N(3) == 0
+	m.shards = 1 + w.NewStream("workload", "shards").N(uint64(shards))
+	m.hurry = []time.Duration{1, 1, 2, 4}[w.NewStream("workload", "hurry").N(4)]
 	return m
 }
 
@@ -152,8 +158,8 @@ func (c *shardClient) boot(h host.Host) {
 	for c.r.Working() {
 		c.ops++
 		draw := sim.NewStream(c.choices.Uint64(), "op")
-		h.Clock().Sleep(sim.Exp(0, c.r.Duration("pace")).Sample(draw.Uint64()))
-		name := c.shards[draw.N(uint64(len(c.shards)))]
+		h.Clock().Sleep(sim.Exp(0, c.r.Duration("pace")/c.mix.hurry).Sample(draw.Uint64()))
+		name := c.shards[draw.N(c.mix.shards)]
 		if held[name] == nil {
 			held[name] = &shardHandles{}
 		}
