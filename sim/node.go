@@ -21,7 +21,7 @@ type Node struct {
 	proc   *process // the present or the last one; nil before the first start
 	time   timekeeper
 	disk   *disk
-	links  []*link // to the node of that number; nil until used
+	links  map[uint32]*link // to the node of that number, once used
 
 	paused  bool
 	stash   []int32 // events that came due while it was paused
