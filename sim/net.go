@@ -136,11 +136,11 @@ type link struct {
 }
 
 func (n *network) link(from, to *Node) *link {
-	if len(from.links) <= int(to.number) {
-		from.links = append(from.links, make([]*link, int(to.number)+1-len(from.links))...)
-	}
 	l := from.links[to.number]
 	if l == nil {
+		if from.links == nil {
+			from.links = map[uint32]*link{}
+		}
 		l = &link{w: n.w, from: from, to: to, number: uint64(len(n.byNumber))}
 		l.key = n.w.streamKey("link", from.name, to.name)
 		n.byNumber = append(n.byNumber, l)
@@ -287,6 +287,8 @@ func (l *listener) Accept(ctx context.Context) (host.Conn, error) {
 	}
 	return c, nil
 }
+
+func (l *listener) Addr() string { return host.JoinAddr(l.p.node.name, l.port) }
 
 func (l *listener) Close() error {
 	l.p.w.checkAlive()
