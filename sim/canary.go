@@ -143,7 +143,7 @@ func (c *nodeClock) Ticker(d time.Duration) *clock.Ticker {
 	c.p.w.checkAlive()
 	k := c.timers()
 	t := k.mock.Ticker(d)
-	k.setNext(unsafe.Pointer(t), layout.tickerNext)
+	k.park(t)
 	k.arm(unsafe.Pointer(t), nil, t, d)
 	return t
 }
@@ -153,12 +153,13 @@ func (c *nodeClock) Tick(d time.Duration) <-chan time.Time  { return c.Ticker(d)
 
 func (k *canary) epoch() time.Time { return time.Unix(0, 0) }
 
-// setNext parks a ticker at the canary; its period stays in the Mock's ticker.
-func (k *canary) setNext(ptr unsafe.Pointer, offset uintptr) {
-	*at[time.Time](ptr, offset) = k.epoch().Add(canaryDelay)
+// park puts a ticker at the canary; its period stays in the Mock's ticker.
+func (k *canary) park(t *clock.Ticker) {
+	*at[time.Time](unsafe.Pointer(t), layout.tickerNext) = k.epoch().Add(canaryDelay)
 }
 
 func (k *canary) arm(ptr unsafe.Pointer, t *clock.Timer, tk *clock.Ticker, d time.Duration) {
+	k.p.clock.touch()
 	a := &armedTimer{c: k, ptr: ptr, timer: t, ticker: tk, scanned: k.scan}
 	k.armed = append(k.armed, a)
 	k.byPtr[ptr] = a
@@ -226,7 +227,7 @@ func (k *canary) reconcile() {
 // adopt takes up a timer that was Reset after it had been stopped or had fired.
 func (k *canary) adopt(m mockTimer, ptr unsafe.Pointer) *armedTimer {
 	a := &armedTimer{c: k, ptr: ptr}
-	if fmt.Sprintf("%T", m) == layout.timerType.String() {
+	if reflect.TypeOf(m) == layout.timerType {
 		a.timer = (*clock.Timer)(ptr)
 	} else {
 		a.ticker = (*clock.Ticker)(ptr)
@@ -253,8 +254,12 @@ func (a *armedTimer) handle(uint64) {
 		period := *at[time.Duration](a.ptr, layout.tickerD)
 		p := k.p
 		// From when it was due, not from now: a ticker does not slip.
-		a.at += p.node.time.span(period)
-		a.due = w.handleAt(max(a.at, w.now), &p.timers, p, a, 0)
+		span := max(p.node.time.span(period), 1)
+		a.at += span
+		if a.at <= w.now { // ticks that were missed are dropped
+			a.at += (w.now - a.at + span) / span * span
+		}
+		a.due = w.handleAt(a.at, &p.timers, p, a, 0)
 	} else {
 		a.timer.Stop() // fired, to the Mock
 		k.reconcile()

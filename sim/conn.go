@@ -40,7 +40,7 @@ type segment struct {
 	arrival int64 // when it would arrive, without loss
 	sent    int64
 	tries   int
-	number  uint64
+	message uint64 // its number on the link
 	// overflow: the link's queue was full when it was last sent.
 	overflow bool
 	event    uint64 // of its sending
@@ -55,11 +55,12 @@ const (
 	segRefuse
 	segClose
 	segReset
+	segTimeout // is not sent, but what becomes of an end
 )
 
 var connStateNames = [...]string{segData: "data", segOpen: "open", segAccept: "accepted", segRefuse: "refused", segClose: "closed", segReset: "reset", segTimeout: "timed out"}
 
-const segTimeout = segReset + 1
+func (s *segment) try() attempt { return attempt{s.message, s.tries} }
 
 // flow is one direction of a connection: segments in order. A segment that is lost, or that a
 // partition stops, is sent again, later and later, and holds up those behind it.
@@ -91,15 +92,25 @@ func (n *nodeNet) Dial(ctx context.Context, addr string) (host.Conn, error) {
 	c.connected = host.NewRuntimeChan[error](p.Runtime(), "answer of "+addr, 1)
 	c.out.port = port
 	c.out.send(segment{kind: segOpen})
+	// Whatever becomes of the request and its answer, the caller is told in the end.
+	giveUp := w.handleAt(w.now+int64(w.cfg.Net.Timeout), &p.timers, p, dialTimeout{c}, 0)
 	err, _, ctxErr := c.connected.RecvContext(ctx)
+	w.cancel(giveUp)
 	if ctxErr != nil {
-		c.abort(host.ErrClosed)
+		c.reset()
 		err = ctxErr
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", addr, err)
 	}
 	return c, nil
+}
+
+type dialTimeout struct{ c *connEnd }
+
+func (d dialTimeout) handle(uint64) {
+	d.c.p.w.emit(EventConn, d.c.p.node.number, d.c.out.link.number, uint64(segTimeout))
+	d.c.abort(host.ErrTimeout)
 }
 
 func newConnEnd(p *process, local, remote string, to *Node) *connEnd {
@@ -116,6 +127,9 @@ func (c *connEnd) RemoteAddr() string { return c.remote }
 func (c *connEnd) Send(ctx context.Context, msg []byte) error {
 	w := c.p.w
 	w.checkAlive()
+	if len(msg) > host.MaxMessage {
+		return fmt.Errorf("send %d bytes to %s: %w", len(msg), c.remote, host.ErrTooLong)
+	}
 	for {
 		if c.closed {
 			return fmt.Errorf("send to %s: %w", c.remote, host.ErrClosed)
@@ -134,6 +148,9 @@ func (c *connEnd) Send(ctx context.Context, msg []byte) error {
 		}
 	}
 	c.window += len(msg)
+	if c.window < window {
+		c.wakeSender() // there may be room for another one that waits
+	}
 	c.out.send(segment{kind: segData, msg: slices.Clone(msg), sum: xxh3.Hash(msg)})
 	return nil
 }
@@ -161,8 +178,19 @@ func (c *connEnd) Recv(ctx context.Context) ([]byte, error) {
 // once, and through a partition, is the model's liberty: it only ever waits for less long.
 func (c *connEnd) consumed(n int) {
 	c.window -= n
+	c.wakeSender()
+}
+
+func (c *connEnd) wakeSender() {
 	if c.writable != nil {
 		c.writable.Offer(struct{}{})
+	}
+}
+
+// noMoreSending wakes all who wait for room: there will be none.
+func (c *connEnd) noMoreSending() {
+	if c.writable != nil && !c.writable.Closed() {
+		c.writable.Close()
 	}
 }
 
@@ -176,7 +204,19 @@ func (c *connEnd) Close() error {
 		c.out.send(segment{kind: segClose})
 	}
 	c.end(host.ErrClosed)
+	c.noMoreSending()
 	return nil
+}
+
+// reset gives an end up, and tells the peer.
+func (c *connEnd) reset() {
+	if !c.broken {
+		c.out.send(segment{kind: segReset})
+	}
+	c.broken, c.closed = true, true
+	c.end(host.ErrClosed)
+	c.noMoreSending()
+	c.forget()
 }
 
 // end makes nothing more come in.
@@ -198,9 +238,7 @@ func (c *connEnd) abort(err error) {
 	if c.connected != nil {
 		c.connected.Offer(err)
 	}
-	if c.writable != nil {
-		c.writable.Offer(struct{}{})
-	}
+	c.noMoreSending()
 	c.forget()
 }
 
@@ -230,13 +268,13 @@ func (f *flow) stop() {
 func (f *flow) send(s segment) {
 	w := f.link.w
 	s.sent = w.now
-	s.number = f.link.next()
+	s.message = f.link.next()
 	departs, sent := f.link.transmit(len(s.msg))
 	if !sent {
 		departs = w.now
 		s.overflow = true // as good as lost: it is sent again later
 	}
-	s.arrival = departs + int64(f.link.latency(s.number))
+	s.arrival = departs + int64(f.link.latency(s.try()))
 	if n := len(f.queue); n > f.head {
 		s.arrival = max(s.arrival, f.queue[n-1].arrival)
 	}
@@ -267,11 +305,7 @@ func (f *flow) handle(uint64) {
 		return
 	}
 	s := &f.queue[f.head]
-	number := s.number
-	if s.tries > 0 {
-		number = f.link.next()
-	}
-	if s.overflow || f.link.lost(number) || !f.link.to.Up() {
+	if s.overflow || f.link.lost(s.try()) || !f.link.to.Up() {
 		f.retry(s)
 		return
 	}
@@ -323,17 +357,18 @@ func (f *flow) deliver(s segment) {
 	}
 	if to == nil || to.p.dead || to.broken || to.closed && s.kind == segData {
 		// The machine knows of no such connection, and says so.
-		if s.kind == segData || s.kind == segAccept {
+		switch s.kind {
+		case segData, segAccept:
 			w.emitCaused(EventDrop, f.link.to.number, f.link.number, s.sum, s.event)
 			f.refuse(segReset)
+		case segClose:
+			f.from.forget()
 		}
 		return
 	}
 	if s.kind == segData {
 		w.emitCaused(EventDeliver, f.link.to.number, f.link.number, s.sum, s.event)
-		if to.in.Offer(s.msg) {
-			return
-		}
+		to.in.Offer(s.msg)
 		return
 	}
 	w.emit(EventConn, f.link.to.number, f.link.number, uint64(s.kind))
@@ -370,23 +405,34 @@ func (f *flow) accept() {
 	l.backlog.Offer(c)
 }
 
-// refuse answers a segment with one that belongs to no connection of the answering machine.
+// refuse answers a segment with one that belongs to no connection of the answering machine. It is
+// not sent again when it is lost: the sender tries again, or is told by its own timer.
 func (f *flow) refuse(kind segmentKind) {
 	w := f.link.w
 	back := w.net.link(f.link.to, f.link.from)
 	from := f.from
-	if back.lost(back.next()) {
-		return // the sender will hear nothing, and try again or time out
+	try := attempt{message: back.next()}
+	if back.lost(try) {
+		return
 	}
-	w.callAt(w.now+int64(back.latency(back.messages)), &back.actor, w.self.proc, func() {
-		if from.p.dead || from.broken {
-			return
+	var arrive, travel func()
+	arrive = func() {
+		switch {
+		case from.p.dead || from.broken:
+		case back.hold:
+			back.answers = append(back.answers, travel)
+		default:
+			w.emit(EventConn, back.to.number, back.number, uint64(kind))
+			if kind == segRefuse {
+				from.abort(host.ErrRefused)
+			} else {
+				from.abort(host.ErrReset)
+			}
 		}
-		w.emit(EventConn, back.to.number, back.number, uint64(kind))
-		if kind == segRefuse {
-			from.abort(host.ErrRefused)
-		} else {
-			from.abort(host.ErrReset)
-		}
-	})
+	}
+	travel = func() {
+		w.callAt(w.now+int64(back.latency(try)), &back.actor, w.self.proc, arrive)
+		try.try++
+	}
+	travel()
 }

@@ -29,17 +29,27 @@ func DefaultDisk() DiskConfig {
 	}
 }
 
+func (c *DiskConfig) setDefaults() {
+	d := DefaultDisk()
+	for _, f := range []struct{ have, want *Dist }{{&c.Read, &d.Read}, {&c.Write, &d.Write}, {&c.Sync, &d.Sync}} {
+		if *f.have == (Dist{}) {
+			*f.have = *f.want
+		}
+	}
+}
+
 // disk is a machine's file system: what its processes see, and what of that a crash would leave.
 //
 // The model is that of host.Disk. A file's contents and a directory's entries each have a present
 // state and a durable one; an operation changes the present state and is remembered until a sync
 // carries it over to the durable one. At a crash each remembered write is kept, lost or torn at a
-// sector, on its own; of the remembered changes of a directory a prefix is kept, since file
+// sector, on its own; of the remembered changes of each directory a prefix is kept, since file
 // systems journal those in order.
 type disk struct {
 	timing  *Stream // what an operation's duration is
 	outcome *Stream // what a crash leaves
 	dir     map[string]*inode
+	dirs    map[string]int // how many files are in each directory, and below
 	stable  map[string]*inode
 	dirOps  []dirOp
 
@@ -76,6 +86,7 @@ func newDisk(n *Node) *disk {
 		timing:  n.w.NewStream("disk", n.name, "time"),
 		outcome: n.w.NewStream("disk", n.name, "crash"),
 		dir:     map[string]*inode{},
+		dirs:    map[string]int{},
 		stable:  map[string]*inode{},
 	}
 }
@@ -125,9 +136,32 @@ func (f *inode) sync() {
 
 func (d *disk) change(o dirOp) {
 	for i := range o.n {
+		if d.dir[o.names[i]] != nil {
+			d.countIn(o.names[i], -1)
+		}
+		if o.inodes[i] != nil {
+			d.countIn(o.names[i], 1)
+		}
 		setEntry(d.dir, o.names[i], o.inodes[i])
 	}
 	d.dirOps = append(d.dirOps, o)
+}
+
+func (d *disk) countIn(name string, n int) {
+	for dir := parent(name); dir != ""; dir = parent(dir) {
+		d.dirs[dir] += n
+	}
+}
+
+// clashes tells whether a file can't have the name, since a directory has it, or a file has that of
+// one of its directories.
+func (d *disk) clashes(name string) bool {
+	for dir := parent(name); dir != ""; dir = parent(dir) {
+		if d.dir[dir] != nil {
+			return true
+		}
+	}
+	return d.dirs[name] > 0
 }
 
 func setEntry(m map[string]*inode, name string, f *inode) {
@@ -138,37 +172,61 @@ func setEntry(m map[string]*inode, name string, f *inode) {
 	}
 }
 
-func (d *disk) syncDir(dir string) {
+func (o *dirOp) isIn(dir string) bool {
+	return parent(o.names[0]) == dir || o.n == 2 && parent(o.names[1]) == dir
+}
+
+func (o *dirOp) concerns(name string) bool {
+	return o.names[0] == name || o.n == 2 && o.names[1] == name
+}
+
+func (d *disk) syncDir(dir string) { d.settleDir(dir, len(d.dirOps)) }
+
+// settleDir makes the first n changes of a directory durable.
+func (d *disk) settleDir(dir string, n int) {
+	for ; n > 0; n-- {
+		i := slices.IndexFunc(d.dirOps, func(o dirOp) bool { return o.isIn(dir) })
+		if i < 0 {
+			return
+		}
+		d.settle(i)
+	}
+}
+
+// settle makes one change durable. Changes in other directories that came before, of names that
+// this one changes as well, have become meaningless.
+func (d *disk) settle(i int) {
+	o := d.dirOps[i]
 	rest := d.dirOps[:0]
-	for _, o := range d.dirOps {
-		mine := false
-		for i := range o.n {
-			mine = mine || parent(o.names[i]) == dir
-		}
-		if !mine {
-			rest = append(rest, o)
-			continue
-		}
-		for i := range o.n {
-			setEntry(d.stable, o.names[i], o.inodes[i])
+	for k, e := range d.dirOps {
+		superseded := k < i && (e.concerns(o.names[0]) || o.n == 2 && e.concerns(o.names[1]))
+		if k != i && !superseded {
+			rest = append(rest, e)
 		}
 	}
 	d.dirOps = rest
+	for k := range o.n {
+		setEntry(d.stable, o.names[k], o.inodes[k])
+	}
 }
 
 // crash leaves what was synced, and of the rest what the seed says.
 func (d *disk) crash() {
-	keep := int(d.outcome.N(uint64(len(d.dirOps)) + 1))
-	switch d.unsynced {
-	case UnsyncedLost:
-		keep = 0
-	case UnsyncedKept:
-		keep = len(d.dirOps)
-	}
-	for _, o := range d.dirOps[:keep] {
-		for i := range o.n {
-			setEntry(d.stable, o.names[i], o.inodes[i])
+	for _, dir := range d.changedDirs() {
+		count := 0
+		for _, o := range d.dirOps {
+			if o.isIn(dir) {
+				count++
+			}
 		}
+		keep := int(d.outcome.N(uint64(count) + 1))
+		switch d.unsynced {
+		case UnsyncedLost:
+			keep = 0
+		case UnsyncedKept:
+			keep = count
+		}
+		d.settleDir(dir, keep)
 	}
 	d.dirOps = nil
 	names := make([]string, 0, len(d.stable))
@@ -177,15 +235,29 @@ func (d *disk) crash() {
 	}
 	sort.Strings(names)
 	d.dir = make(map[string]*inode, len(names))
+	d.dirs = map[string]int{}
 	for _, name := range names {
 		f := d.stable[name]
 		d.dir[name] = f
+		d.countIn(name, 1)
 		for _, o := range f.pending {
 			d.crashWrite(f, o)
 		}
 		f.pending = nil
 		f.data = slices.Clone(f.stable)
 	}
+}
+
+// changedDirs are the directories with changes that are not durable, sorted.
+func (d *disk) changedDirs() []string {
+	var dirs []string
+	for _, o := range d.dirOps {
+		for i := range o.n {
+			dirs = append(dirs, parent(o.names[i]))
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
 }
 
 // crashWrite decides what became of a write that was not synced.
@@ -205,9 +277,9 @@ func (d *disk) crashWrite(f *inode, o write) {
 		if o.truncate {
 			return
 		}
-		for off := int64(0); off < int64(len(o.data)); off += sector {
+		for off, end := int64(0), int64(0); off < int64(len(o.data)); off = end {
+			end = min(off+sector-(o.off+off)%sector, int64(len(o.data)))
 			if d.outcome.N(2) == 0 {
-				end := min(off+sector, int64(len(o.data)))
 				f.apply(&f.stable, write{off: o.off + off, data: o.data[off:end]})
 			}
 		}
@@ -285,15 +357,15 @@ func (d *processDisk) disk() *disk { return d.node.disk }
 
 func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
 
-func checkName(op, name string) error {
-	if name == "" || name != path.Clean(name) || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "../") || name == ".." {
-		return pathError(op, name, fs.ErrInvalid)
+func checkDir(op, dir string) error {
+	if dir == "" {
+		return nil
 	}
-	return nil
+	return host.CheckName(op, dir)
 }
 
 func (d *processDisk) Open(name string, flag host.OpenFlag) (host.File, error) {
-	if err := checkName("open", name); err != nil {
+	if err := host.CheckName("open", name); err != nil {
 		return nil, err
 	}
 	if err := d.take(diskOpen, d.w.cfg.Disk.Read, int(flag), xxh3.HashString(name)); err != nil {
@@ -304,6 +376,8 @@ func (d *processDisk) Open(name string, flag host.OpenFlag) (host.File, error) {
 	case f == nil && flag == host.ReadWrite:
 		return nil, pathError("open", name, fs.ErrNotExist)
 	case f != nil && flag == host.CreateNew:
+		return nil, pathError("open", name, fs.ErrExist)
+	case f == nil && d.disk().clashes(name):
 		return nil, pathError("open", name, fs.ErrExist)
 	case f == nil && d.disk().full():
 		return nil, pathError("open", name, host.ErrNoSpace)
@@ -317,10 +391,10 @@ func (d *processDisk) Open(name string, flag host.OpenFlag) (host.File, error) {
 }
 
 func (d *processDisk) Rename(oldName, newName string) error {
-	if err := checkName("rename", oldName); err != nil {
+	if err := host.CheckName("rename", oldName); err != nil {
 		return err
 	}
-	if err := checkName("rename", newName); err != nil {
+	if err := host.CheckName("rename", newName); err != nil {
 		return err
 	}
 	if err := d.take(diskRename, d.w.cfg.Disk.Write, 0, xxh3.HashString(oldName)^xxh3.HashString(newName)*golden); err != nil {
@@ -330,6 +404,9 @@ func (d *processDisk) Rename(oldName, newName string) error {
 	if f == nil {
 		return pathError("rename", oldName, fs.ErrNotExist)
 	}
+	if d.disk().clashes(newName) {
+		return pathError("rename", newName, fs.ErrExist)
+	}
 	if oldName != newName {
 		d.disk().change(dirOp{names: [2]string{oldName, newName}, inodes: [2]*inode{nil, f}, n: 2})
 	}
@@ -337,6 +414,9 @@ func (d *processDisk) Rename(oldName, newName string) error {
 }
 
 func (d *processDisk) Remove(name string) error {
+	if err := host.CheckName("remove", name); err != nil {
+		return err
+	}
 	if err := d.take(diskRemove, d.w.cfg.Disk.Write, 0, xxh3.HashString(name)); err != nil {
 		return pathError("remove", name, err)
 	}
@@ -348,6 +428,9 @@ func (d *processDisk) Remove(name string) error {
 }
 
 func (d *processDisk) List(dir string) ([]string, error) {
+	if err := checkDir("list", dir); err != nil {
+		return nil, err
+	}
 	if err := d.take(diskList, d.w.cfg.Disk.Read, 0, xxh3.HashString(dir)); err != nil {
 		return nil, pathError("list", dir, err)
 	}
@@ -362,6 +445,9 @@ func (d *processDisk) List(dir string) ([]string, error) {
 }
 
 func (d *processDisk) SyncDir(dir string) error {
+	if err := checkDir("sync", dir); err != nil {
+		return err
+	}
 	if err := d.take(diskSyncDir, d.w.cfg.Disk.Sync, 0, xxh3.HashString(dir)); err != nil {
 		return pathError("sync", dir, err)
 	}

@@ -43,11 +43,28 @@ func DefaultNet() NetConfig {
 	}
 }
 
+func (c *NetConfig) setDefaults() {
+	d := DefaultNet()
+	if c.Latency == (Dist{}) {
+		c.Latency = d.Latency
+	}
+	if c.Loopback == (Dist{}) {
+		c.Loopback = d.Loopback
+	}
+	if c.Retransmit <= 0 {
+		c.Retransmit = d.Retransmit
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = d.Timeout
+	}
+}
+
 // network is all links.
 type network struct {
 	w        *World
 	byNumber []*link
 	rules    []*Rule
+	added    uint64    // rules so far
 	packets  []*packet // not in use
 }
 
@@ -56,6 +73,10 @@ func newNetwork(w *World) *network { return &network{w: w} }
 // Rule is something that is wrong between machines while it is in force. Where several are, their
 // effects add up.
 type Rule struct {
+	// Key names the rule, for what it draws: two rules of one key and seed delay a message alike,
+	// whatever other rules are in force. "" is a key made of how many rules came before.
+	Key string
+
 	// From and To name the machines at whose sending and receiving ends it acts; empty is all.
 	From, To []string
 	// Both makes it act in the opposite direction too.
@@ -75,6 +96,8 @@ type Rule struct {
 	// Bandwidth, in bytes a second, bounds what a link carries, where it is narrower already
 	// by less. Zero changes nothing.
 	Bandwidth int64
+
+	stream uint64
 }
 
 func (r *Rule) acts(from, to string) bool {
@@ -85,6 +108,11 @@ func (r *Rule) acts(from, to string) bool {
 // AddRule puts a rule in force until remove is called.
 func (w *World) AddRule(r Rule) (remove func()) {
 	rule := &r
+	w.net.added++
+	rule.stream = derive(0, w.net.added)
+	if r.Key != "" {
+		rule.stream = deriveName(0, r.Key)
+	}
 	w.net.rules = append(w.net.rules, rule)
 	w.net.changed()
 	return func() {
@@ -127,10 +155,11 @@ type link struct {
 	drop, hold      bool
 	loss, duplicate int
 	base            Dist
-	delays          []Dist
+	delays          []*Rule // those with a Delay
 	bandwidth       int64
 	held            []*packet
 	stalled         []*flow
+	answers         []func() // of machines to what belongs to no connection
 
 	free int64 // when what was given to the link will have been sent
 }
@@ -177,7 +206,7 @@ func (l *link) refresh(n *network) {
 				l.base = r.Latency
 			}
 			if r.Delay != (Dist{}) {
-				l.delays = append(l.delays, r.Delay)
+				l.delays = append(l.delays, r)
 			}
 			if r.Bandwidth > 0 && (l.bandwidth == 0 || r.Bandwidth < l.bandwidth) {
 				l.bandwidth = r.Bandwidth
@@ -185,26 +214,41 @@ func (l *link) refresh(n *network) {
 		}
 	}
 	if held && !l.hold {
-		packets, flows := l.held, l.stalled
-		l.held, l.stalled = nil, nil
+		packets, flows, answers := l.held, l.stalled, l.answers
+		l.held, l.stalled, l.answers = nil, nil, nil
 		for _, p := range packets {
 			l.post(p)
 		}
 		for _, f := range flows {
 			f.stalled = false
-			f.schedule(n.w.now + int64(l.latency(l.next())))
+			if f.head < len(f.queue) {
+				s := &f.queue[f.head]
+				s.tries++
+				f.schedule(n.w.now + int64(l.latency(s.try())))
+			}
+		}
+		for _, answer := range answers {
+			answer()
 		}
 	}
 }
 
-// The decisions about one message, by what is decided. A message has 8 ordinals.
+// attempt is one try to get a message across: the address of what is decided about it.
+type attempt struct {
+	message uint64
+	try     int
+}
+
+// The decisions about one attempt, by what is decided. It has 8 ordinals, in a stream of the link for
+// first attempts and in one of the message for others: how often one message is tried again changes
+// nothing for the next.
 const (
 	decideLoss = iota + 1
 	decideDuplicate
 	decideLatency
 	decideDelay
 	decideSecondLatency
-	decisionsPerMessage = 8
+	decisionsPerAttempt = 8
 )
 
 // next numbers a message.
@@ -213,19 +257,22 @@ func (l *link) next() uint64 {
 	return l.messages
 }
 
-func (l *link) decide(message uint64, what uint64) uint64 {
-	return l.w.choice(l.key, message*decisionsPerMessage+what)
+func (l *link) decide(a attempt, what uint64) uint64 {
+	if a.try == 0 {
+		return l.w.choice(l.key, a.message*decisionsPerAttempt+what)
+	}
+	return l.w.choice(derive(l.key, a.message), uint64(a.try)*decisionsPerAttempt+what)
 }
 
 // lost tells whether a message, or one more try to get it across, is lost.
-func (l *link) lost(message uint64) bool {
-	return l.drop || l.loss > 0 && scale(l.decide(message, decideLoss), million) < uint64(l.loss)
+func (l *link) lost(a attempt) bool {
+	return l.drop || l.loss > 0 && scale(l.decide(a, decideLoss), million) < uint64(l.loss)
 }
 
-func (l *link) latency(message uint64) time.Duration {
-	t := l.base.Sample(l.decide(message, decideLatency))
-	for i, extra := range l.delays {
-		t += extra.Sample(derive(l.decide(message, decideDelay), uint64(i)))
+func (l *link) latency(a attempt) time.Duration {
+	t := l.base.Sample(l.decide(a, decideLatency))
+	for _, r := range l.delays {
+		t += r.Delay.Sample(derive(l.decide(a, decideDelay), r.stream))
 	}
 	return t
 }
@@ -297,6 +344,9 @@ func (l *listener) Close() error {
 	}
 	delete(l.p.listeners, l.port)
 	l.backlog.Close()
+	for c, ok := l.backlog.Recv(); ok; c, ok = l.backlog.Recv() {
+		c.reset() // nobody will ever take it
+	}
 	return nil
 }
 
@@ -336,7 +386,7 @@ type packet struct {
 	from, port string
 	msg        []byte
 	sum        uint64
-	number     uint64
+	try        attempt
 	departs    int64  // when the link has sent it
 	sent       uint64 // the event of its sending
 	shared     bool   // msg belongs to another packet too
@@ -367,13 +417,16 @@ func (s *socket) SendTo(addr string, msg []byte) error {
 	if to == nil {
 		return fmt.Errorf("send to %s: %w", addr, host.ErrNoHost)
 	}
+	if len(msg) > host.MaxDatagram {
+		return fmt.Errorf("send %d bytes to %s: %w", len(msg), addr, host.ErrTooLong)
+	}
 	l := w.net.link(s.p.node, to)
 	p := w.net.newPacket()
-	*p = packet{l: l, from: s.addr, port: port, msg: slices.Clone(msg), sum: xxh3.Hash(msg), number: l.next()}
+	*p = packet{l: l, from: s.addr, port: port, msg: slices.Clone(msg), sum: xxh3.Hash(msg), try: attempt{message: l.next()}}
 	w.emit(EventSend, s.p.node.number, l.number, p.sum)
 	p.sent = w.trace.events
 	switch {
-	case l.lost(p.number):
+	case l.lost(p.try):
 		w.emitCaused(EventDrop, to.number, l.number, p.sum, p.sent)
 		w.net.freePacket(p)
 	case l.hold:
@@ -385,11 +438,11 @@ func (s *socket) SendTo(addr string, msg []byte) error {
 			w.net.freePacket(p)
 			return nil
 		}
-		if l.duplicate > 0 && scale(l.decide(p.number, decideDuplicate), million) < uint64(l.duplicate) {
+		if l.duplicate > 0 && scale(l.decide(p.try, decideDuplicate), million) < uint64(l.duplicate) {
 			p.shared = true
 			again := w.net.newPacket()
 			*again = *p
-			w.handleAt(p.departs+int64(l.base.Sample(l.decide(p.number, decideSecondLatency))), &l.actor, w.self.proc, again, 0)
+			w.handleAt(p.departs+int64(l.base.Sample(l.decide(p.try, decideSecondLatency))), &l.actor, w.self.proc, again, 0)
 		}
 		l.post(p)
 	}
@@ -398,7 +451,7 @@ func (s *socket) SendTo(addr string, msg []byte) error {
 
 // post makes a packet arrive after the link's latency.
 func (l *link) post(p *packet) {
-	l.w.handleAt(max(p.departs, l.w.now)+int64(l.latency(p.number)), &l.actor, l.w.self.proc, p, 0)
+	l.w.handleAt(max(p.departs, l.w.now)+int64(l.latency(p.try)), &l.actor, l.w.self.proc, p, 0)
 }
 
 // handle is the packet's arrival.

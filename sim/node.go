@@ -112,13 +112,13 @@ func (n *Node) kill(silent bool) {
 	w.setCurrent(nil)
 	w.net.processDied(n.proc, silent)
 	n.proc.die(running)
-	for _, fn := range n.onCrash {
-		fn()
-	}
 	w.setCurrent(running)
 	n.disk.crash()
 	if n.paused {
 		n.Resume()
+	}
+	for _, fn := range n.onCrash {
+		fn()
 	}
 }
 
@@ -263,13 +263,15 @@ func (r *runtimeOf) Parker() host.Parker {
 	return t
 }
 
+const chooseStream = 0x63686f6f // the stream of a task's choices among ready cases
+
 func (r *runtimeOf) Choose(n int) int {
 	if r.cur == nil {
 		return 0
 	}
 	t := r.cur
-	t.n++
-	return int(scale((*World)(r).choice(t.key, t.n), uint64(n)))
+	t.chosen++
+	return int(scale((*World)(r).choice(derive(t.key, chooseStream), t.chosen), uint64(n)))
 }
 
 func (r *runtimeOf) WithCancel(parent context.Context) (context.Context, context.CancelFunc) {

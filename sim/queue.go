@@ -111,13 +111,17 @@ type timer struct {
 // names and ordinals, never of addresses or of global counters.
 type actor struct{ key, n uint64 }
 
+const rankStream = 0x72616e6b // the stream of an actor's ranks, where the strategy has none of its own
+
 func (w *World) rank(a *actor) uint32 {
-	c := Candidate{Actor: a.key, Ordinal: a.n, Step: w.steps}
 	var r uint32
 	if w.walk != nil {
-		r = w.walk.Rank(c)
+		r = uint32(w.choice(w.walk.key^a.key, a.n) >> 32)
 	} else {
-		r = w.strategy.Rank(c)
+		r = w.strategy.Rank(Candidate{Actor: a.key, Ordinal: a.n, Step: w.steps})
+		if w.overrides != nil || w.decisions != nil {
+			r = uint32(w.decided(derive(a.key, rankStream), a.n, uint64(r)<<32) >> 32)
+		}
 	}
 	a.n++
 	w.steps++

@@ -112,3 +112,14 @@ func (w *World) choice(key, ordinal uint64) uint64 {
 	}
 	return v
 }
+
+// decided is choice where the value, without an override, is not the hash.
+func (w *World) decided(key, ordinal, v uint64) uint64 {
+	if o, ok := w.overrides[Decision{key, ordinal}]; ok {
+		return o
+	}
+	if w.decisions != nil {
+		w.decisions(Decision{key, ordinal}, v)
+	}
+	return v
+}

@@ -29,6 +29,7 @@ type Candidate struct {
 // a task more or less in one place does not change the order everywhere else.
 func Random() Strategy { return &randomWalk{} }
 
+// The world asks a randomWalk's key, not its Rank: its ranks are decisions like all others.
 type randomWalk struct{ key uint64 }
 
 func (*randomWalk) Name() string         { return "random" }
@@ -88,12 +89,16 @@ func (p *pct) Rank(c Candidate) uint32 {
 	}
 	if len(p.demoted) > 0 {
 		if low, ok := p.demoted[c.Actor]; ok {
-			return ^low
+			return ^(low << rankOrdinalBits) + uint32(c.Ordinal)&(1<<rankOrdinalBits-1) - (1<<rankOrdinalBits - 1)
 		}
 	}
-	// The top bits stay clear, so that a demoted actor is behind every other.
-	return uint32(mix(p.key^c.Actor) >> 33)
+	// The top bit stays clear, so that a demoted actor is behind every other. What one actor does
+	// stays in order.
+	return uint32(mix(p.key^c.Actor)>>33)&^(1<<rankOrdinalBits-1) | uint32(c.Ordinal)&(1<<rankOrdinalBits-1)
 }
+
+// rankOrdinalBits are the low bits of a rank, which order what is of equal priority.
+const rankOrdinalBits = 10
 
 // Strategies returns the strategies that a name on the command line can choose, by name.
 func Strategies() []string { return []string{"fifo", "pct", "random"} }

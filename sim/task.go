@@ -26,6 +26,7 @@ type task struct {
 	why      host.Wait
 	since    int64
 	cause    uint64 // the event that woke it
+	chosen   uint64 // choices among ready cases so far
 	children uint64
 
 	prev, next *task // in the process's list, in order of start

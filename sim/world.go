@@ -19,9 +19,9 @@ type Config struct {
 	Strategy Strategy
 	// Start is the wall-clock time at virtual time zero. The zero value is 2000-01-01 UTC.
 	Start time.Time
-	// Net is the network as it is without faults. The zero value is DefaultNet.
+	// Net is the network as it is without faults. Fields that are zero are those of DefaultNet.
 	Net NetConfig
-	// Disk is the disks' timing. The zero value is DefaultDisk.
+	// Disk is the disks' timing. Fields that are zero are those of DefaultDisk.
 	Disk DiskConfig
 	// Buggify lets host.Checks.Buggify say yes.
 	Buggify bool
@@ -109,12 +109,8 @@ func New(cfg Config) *World {
 	if cfg.Start.IsZero() {
 		cfg.Start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
-	if cfg.Net == (NetConfig{}) {
-		cfg.Net = DefaultNet()
-	}
-	if cfg.Disk == (DiskConfig{}) {
-		cfg.Disk = DefaultDisk()
-	}
+	cfg.Net.setDefaults()
+	cfg.Disk.setDefaults()
 	w := &World{
 		cfg:       cfg,
 		strategy:  cfg.Strategy,
@@ -238,6 +234,7 @@ func (w *World) Close() {
 		return
 	}
 	w.closed = true
+	defer w.watchdog.start(&w.cfg)() // a deferred call of a task may block
 	w.setCurrent(nil)
 	if w.trace.recorder != nil {
 		w.trace.recorder.end()
@@ -295,10 +292,17 @@ func (w *World) step() bool {
 				return false
 			}
 		} else if slack > 0 {
-			w.admit(w.now, slack)
+			w.admit(w.earliest(), slack)
 		}
-		i := int32(uint32(w.ready.pop().key))
+		top := w.ready.pop()
+		i := int32(uint32(top.key))
 		s := &w.slots[i]
+		if s.at > w.now && len(w.dirty) > 0 {
+			// Time is about to move: what tasks did to their timers comes first.
+			w.ready.push(top)
+			w.reconcileClocks()
+			continue
+		}
 		if !w.alive(s) {
 			w.drop(i, s)
 			continue
@@ -348,6 +352,16 @@ func (w *World) nextDue() int64 {
 		return w.events[0].at
 	}
 	return math.MaxInt64
+}
+
+// earliest is when the first of the events that can happen now was due: no other may be put before
+// it for longer than the slack.
+func (w *World) earliest() int64 {
+	at := int64(math.MaxInt64)
+	for _, e := range w.ready {
+		at = min(at, w.slots[uint32(e.key)].at)
+	}
+	return at
 }
 
 // admit moves the events that are due within slack of the given time to those that can happen
