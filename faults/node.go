@@ -44,7 +44,12 @@ func nodeKinds() []*Kind {
 					return nil, false
 				}
 				n.Pause()
-				return n.Resume, true
+				life := n.Incarnation()
+				return func() {
+					if n.Incarnation() == life { // a crash has ended the pause otherwise
+						n.Resume()
+					}
+				}, true
 			},
 		},
 	}
@@ -62,9 +67,12 @@ func clockKinds() []*Kind {
 				f.set("drift", fmt.Sprint(s.Between(-200_000, 200_000)))
 			},
 			begin: func(w *sim.World, f *Fault, _ *Topology) (func(), bool) {
-				n := w.Node(f.Target[0])
-				n.SetClock(n.ClockOffset(), f.Int("drift"))
-				return func() { n.SetClock(0, 0) }, true
+				n, drift, began := w.Node(f.Target[0]), f.Int("drift"), w.Now()
+				n.SetClock(n.ClockOffset(), n.ClockDrift()+drift)
+				return func() { // of this fault's doing only
+					gained := (w.Now() - began) / 1000 * time.Duration(drift) / 1000
+					n.SetClock(n.ClockOffset()-gained, n.ClockDrift()-drift)
+				}, true
 			},
 		},
 		{
@@ -77,9 +85,9 @@ func clockKinds() []*Kind {
 				f.set("by", (time.Duration(s.Between(-10_000, 10_000)) * time.Millisecond).String())
 			},
 			begin: func(w *sim.World, f *Fault, _ *Topology) (func(), bool) {
-				n := w.Node(f.Target[0])
-				n.JumpClock(f.Duration("by"))
-				return func() { n.SetClock(0, 0) }, true
+				n, by := w.Node(f.Target[0]), f.Duration("by")
+				n.JumpClock(by)
+				return func() { n.JumpClock(-by) }, true
 			},
 		},
 	}

@@ -80,7 +80,8 @@ func Generate(seed uint64, p Profile, t *Topology, length time.Duration, handled
 		case k.Subjects && (!slices.Contains(handled, k.Name) || len(t.Subjects[k.Name]) == 0):
 		case k.Unbounded && !slices.Contains(p.Only, k.Name):
 		case k.Machines == oneDisk && len(t.diskNames()) == 0:
-		case len(t.Machines) < 2:
+		case len(t.Machines) == 0:
+		case (k.Machines == twoMachines || k.Machines == someMachines) && len(t.Machines) < 2:
 		default:
 			possible = append(possible, k)
 		}

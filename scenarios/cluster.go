@@ -39,8 +39,7 @@ type persistCluster struct {
 func addPersist(r *Run) *persistCluster {
 	c := &persistCluster{r: r, serving: map[string]bool{}, flaky: map[string]*flakiness{}, durable: &durability{w: r.World}}
 	serve := func(name string, start func(h host.Host) error) {
-		r.AddNode(name, name, func(h host.Host) {
-			c.serving[name] = false
+		n := r.AddNode(name, name, func(h host.Host) {
 			for err := start(h); err != nil; err = start(h) {
 				c.durable.check(name+" starts", err)
 				h.Logf("%v", err)
@@ -48,6 +47,7 @@ func addPersist(r *Run) *persistCluster {
 			}
 			c.serving[name] = true
 		})
+		n.OnCrash(func() { c.serving[name] = false })
 		r.UsesDisk(name)
 		r.Ready(name+" serves", func() bool { return c.serving[name] })
 		r.Settled(name+" serving again", func() bool { return c.serving[name] })
@@ -171,9 +171,12 @@ func (d *durability) check(op string, err error) {
 
 func (d *durability) Name() string { return oracleDurable }
 
-func (d *durability) Judge() models.Judgement {
-	j := models.Judgement{Oracle: oracleDurable, Verdict: models.VerdictPass, Judged: d.judged, Violations: d.found}
-	if len(d.found) > 0 {
+func (d *durability) Judge() models.Judgement { return judgement(oracleDurable, d.judged, d.found) }
+
+// judgement is a pass, unless there are violations.
+func judgement(oracle string, judged int, found []models.Violation) models.Judgement {
+	j := models.Judgement{Oracle: oracle, Verdict: models.VerdictPass, Judged: judged, Violations: found}
+	if len(found) > 0 {
 		j.Verdict = models.VerdictFail
 	}
 	return j

@@ -251,8 +251,12 @@ func (w *collectionWriter) send(task *storage.Handle, command models.Command, re
 	id := w.log.log.Send(w.life, command, at, ns)
 	w.log.sent++
 	w.pending++
+	counts := w.r.Working() && !refeed
 	task.Send(op, func(err error) {
 		w.pending--
+		if err == nil && counts {
+			w.log.succeeded++
+		}
 		w.answered(id, err)
 	})
 }
@@ -265,7 +269,6 @@ func (w *collectionWriter) answered(id models.CommandID, err error) {
 	switch {
 	case err == nil:
 		answer = models.AnswerOk
-		w.log.succeeded++
 	case errors.As(err, &uppers):
 		answer = models.AnswerInvalidUppers
 	case errors.As(err, &invalid):
@@ -399,9 +402,5 @@ type convergence struct {
 func (c *convergence) Name() string { return models.OracleConverges }
 
 func (c *convergence) Judge() models.Judgement {
-	j := models.Judgement{Oracle: models.OracleConverges, Verdict: models.VerdictPass, Judged: c.judged, Violations: c.found}
-	if len(c.found) > 0 {
-		j.Verdict = models.VerdictFail
-	}
-	return j
+	return judgement(models.OracleConverges, c.judged, c.found)
 }

@@ -53,7 +53,7 @@ func (f *flakiness) next() (fate, time.Duration) {
 
 // apply does a call to a store, or not, as its fate is. A call that changes nothing is executed or
 // refused; when is of no matter.
-func apply[T any](h host.Host, f *flakiness, op, key string, reads bool, call func(context.Context) (T, error), ctx context.Context) (T, error) {
+func apply[T any](ctx context.Context, h host.Host, f *flakiness, op, key string, reads bool, call func(context.Context) (T, error)) (T, error) {
 	what, delay := f.next()
 	var zero T
 	fail := func(kind error) (T, error) {
@@ -88,27 +88,27 @@ type flakyConsensus struct {
 }
 
 func (c *flakyConsensus) Head(ctx context.Context, key string) (persist.Versioned, error) {
-	return apply(c.h, c.f, "head", key, true, func(ctx context.Context) (persist.Versioned, error) {
+	return apply(ctx, c.h, c.f, "head", key, true, func(ctx context.Context) (persist.Versioned, error) {
 		return c.Consensus.Head(ctx, key)
-	}, ctx)
+	})
 }
 
 func (c *flakyConsensus) CompareAndSet(ctx context.Context, key string, expected persist.SeqNo, next persist.Versioned) (bool, error) {
-	return apply(c.h, c.f, "compare-and-set", key, false, func(ctx context.Context) (bool, error) {
+	return apply(ctx, c.h, c.f, "compare-and-set", key, false, func(ctx context.Context) (bool, error) {
 		return c.Consensus.CompareAndSet(ctx, key, expected, next)
-	}, ctx)
+	})
 }
 
 func (c *flakyConsensus) Scan(ctx context.Context, key string, from persist.SeqNo, limit int) ([]persist.Versioned, error) {
-	return apply(c.h, c.f, "scan", key, true, func(ctx context.Context) ([]persist.Versioned, error) {
+	return apply(ctx, c.h, c.f, "scan", key, true, func(ctx context.Context) ([]persist.Versioned, error) {
 		return c.Consensus.Scan(ctx, key, from, limit)
-	}, ctx)
+	})
 }
 
 func (c *flakyConsensus) Truncate(ctx context.Context, key string, seqno persist.SeqNo) (int, error) {
-	return apply(c.h, c.f, "truncate", key, false, func(ctx context.Context) (int, error) {
+	return apply(ctx, c.h, c.f, "truncate", key, false, func(ctx context.Context) (int, error) {
 		return c.Consensus.Truncate(ctx, key, seqno)
-	}, ctx)
+	})
 }
 
 type flakyBlob struct {
@@ -118,9 +118,9 @@ type flakyBlob struct {
 }
 
 func (b *flakyBlob) Set(ctx context.Context, key string, value []byte) error {
-	_, err := apply(b.h, b.f, "set", key, false, func(ctx context.Context) (struct{}, error) {
+	_, err := apply(ctx, b.h, b.f, "set", key, false, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, b.Blob.Set(ctx, key, value)
-	}, ctx)
+	})
 	return err
 }
 
@@ -130,10 +130,10 @@ type blobValue struct {
 }
 
 func (b *flakyBlob) Get(ctx context.Context, key string) ([]byte, bool, error) {
-	v, err := apply(b.h, b.f, "get", key, true, func(ctx context.Context) (blobValue, error) {
+	v, err := apply(ctx, b.h, b.f, "get", key, true, func(ctx context.Context) (blobValue, error) {
 		value, ok, err := b.Blob.Get(ctx, key)
 		return blobValue{value, ok}, err
-	}, ctx)
+	})
 	return v.value, v.ok, err
 }
 
@@ -143,9 +143,9 @@ type deleted struct {
 }
 
 func (b *flakyBlob) Delete(ctx context.Context, key string) (int64, bool, error) {
-	d, err := apply(b.h, b.f, "delete", key, false, func(ctx context.Context) (deleted, error) {
+	d, err := apply(ctx, b.h, b.f, "delete", key, false, func(ctx context.Context) (deleted, error) {
 		size, existed, err := b.Blob.Delete(ctx, key)
 		return deleted{size, existed}, err
-	}, ctx)
+	})
 	return d.size, d.existed, err
 }

@@ -31,17 +31,23 @@ var clientConfig = persist.Config{
 // the history's clock. A nil recorder records nothing. Operations must be ended by the task that
 // began them, and not by a deferred call: a task that is killed leaves its operation open.
 type recorder struct {
+	r *Run
 	w *sim.World
 	h *models.History
+	// worked are the operations begun while the workload ran.
+	worked int
 }
 
-func newRecorder(w *sim.World) *recorder { return &recorder{w, models.NewHistory()} }
+func newRecorder(r *Run) *recorder { return &recorder{r: r, w: r.World, h: models.NewHistory()} }
 
 func (r *recorder) begin(client int, kind string, input any) models.Token {
 	if r == nil {
 		return models.Token{}
 	}
 	at := r.w.Op(fmt.Sprintf("client %d calls %s%v", client, kind, input))
+	if r.r.Working() {
+		r.worked = r.h.Len() + 1
+	}
 	return r.h.Begin(client, kind, input, at, int64(r.w.Now()))
 }
 
@@ -56,9 +62,9 @@ func (r *recorder) end(t models.Token, client int, outcome models.Outcome, outpu
 	r.h.End(t, outcome, output, r.w.Op(text), int64(r.w.Now()))
 }
 
-// count is how many operations began, and how many of them succeeded.
+// count is how many operations began, and how many of those begun while the workload ran succeeded.
 func (r *recorder) count() (ops, succeeded int) {
-	for _, op := range r.h.Ops() {
+	for _, op := range r.h.Ops()[:r.worked] {
 		if op.Outcome == models.Ok {
 			succeeded++
 		}
@@ -114,12 +120,17 @@ func upperRecorded(ctx context.Context, rec *recorder, d *durability, client int
 	return upper, nil
 }
 
-// reader is a read handle with the name under which it is recorded.
+// reader is a read handle with the name under which it is recorded. It has a client of its own, so
+// that it can be left to its lease: closing the client ends its heartbeats.
 type reader struct {
 	*persist.ReadHandle
-	name string
-	live bool // its lease can't run out within the run
+	client *persist.Client
+	name   string
+	live   bool // its lease can't run out as long as it is used
 }
+
+// abandon leaves the reader to its lease, as a process does that forgets about it.
+func (r *reader) abandon() { r.client.Close() }
 
 func openReaderRecorded(ctx context.Context, rec *recorder, d *durability, client int, c *persist.Client, shard, name string, live bool) (*reader, error) {
 	t := rec.begin(client, models.KindOpenReader, models.OpenReader{Shard: shard, Reader: name})
@@ -127,10 +138,11 @@ func openReaderRecorded(ctx context.Context, rec *recorder, d *durability, clien
 	d.check("open reader", err)
 	if err != nil {
 		rec.end(t, client, models.Unknown, nil)
+		c.Close()
 		return nil, err
 	}
 	rec.end(t, client, models.Ok, since(h.Since()))
-	return &reader{h, name, live}, nil
+	return &reader{h, c, name, live}, nil
 }
 
 // snapshotRecorded reads the contents as of a time and records them.

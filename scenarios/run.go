@@ -33,7 +33,8 @@ func (p Phase) String() string {
 
 const (
 	startLimit = 60 * time.Second
-	finalLimit = 120 * time.Second
+	// finalLimit bounds the final phase, whose tasks have bounds of their own.
+	finalLimit = time.Hour
 	// maxEvents bounds a run that makes no progress in virtual time.
 	maxEvents = 50_000_000
 	// poll is how often conditions are looked at.
@@ -51,7 +52,9 @@ type Run struct {
 	topology faults.Topology
 	handlers map[string]faults.Handler
 	plan     *faults.Plan
-	injector *faults.Injector
+	// drawsFaults: the plan is one that a profile with faults has drawn.
+	drawsFaults bool
+	injector    *faults.Injector
 
 	phase   Phase
 	ready   []condition
@@ -152,11 +155,13 @@ func (r *Run) Settled(name string, holds func() bool) {
 // added; an error is a failure of liveness.
 func (r *Run) Final(fn func() error) { r.final = append(r.final, fn) }
 
-// Judge adds an oracle. It is asked after the run, if no task panicked and all phases were gone
-// through or a violation was found on the way.
+// Judge adds an oracle, one of those that Scenario.Oracles names. It is asked after every run that
+// was not interrupted, also after one that ended early: what was recorded until then must hold.
 func (r *Run) Judge(o models.Oracle) { r.oracles = append(r.oracles, o) }
 
-// Count adds a source of how many operations were begun and how many of them succeeded.
+// Count adds a source of how many operations were begun, and how many of those begun while Working
+// succeeded. A run without any that did proves nothing, so that its verdict is unknown: a scenario
+// that counts nothing never passes.
 func (r *Run) Count(fn func() (ops, succeeded int)) { r.counts = append(r.counts, fn) }
 
 // direct is the task that takes a run through its phases.
@@ -196,20 +201,22 @@ func (r *Run) enter(p Phase) {
 	r.World.Fault("phase " + p.String())
 }
 
-// await waits until all conditions hold, and reports the first one that did not in time.
+// await waits until all conditions hold at once, and reports the first of those that did not in
+// time.
 func (r *Run) await(conditions []condition, limit time.Duration) bool {
 	w := r.World
 	deadline := w.Now() + limit
-	for _, c := range conditions {
-		for !c.holds() {
-			if w.Now() >= deadline {
-				w.Fail("liveness", "%s has not come true within %v of virtual time (phase %v)", c.name, limit, r.phase)
-				return false
-			}
-			w.Sleep(poll)
+	for {
+		missing := slices.IndexFunc(conditions, func(c condition) bool { return !c.holds() })
+		if missing < 0 {
+			return true
 		}
+		if w.Now() >= deadline {
+			w.Fail("liveness", "%s has not come true within %v of virtual time (phase %v)", conditions[missing].name, limit, r.phase)
+			return false
+		}
+		w.Sleep(poll)
 	}
-	return true
 }
 
 // Execute runs the scenario once. It returns early, with verdict Unknown, when ctx is done, or when
@@ -267,7 +274,7 @@ func (s *Scenario) execute(ctx context.Context, opt Options, res Result, onStuck
 	res.Events = w.Events()
 	res.VirtualNS = int64(w.Now())
 	res.Faults = r.injector.Fired()
-	res.Sometimes = w.Sometimes()
+	res.Sometimes = withDeclared(w.Sometimes())
 	succeeded := 0
 	for _, count := range r.counts {
 		ops, ok := count()
@@ -301,25 +308,40 @@ func (r *Run) conclude(res *Result, err error, succeeded int) {
 	case err != nil && len(violations) == 0:
 		undecided = append(undecided, here("limit", "%v", err))
 	}
+	judged := map[string]bool{}
 	for _, o := range r.oracles {
 		j := o.Judge()
-		for _, v := range j.Violations {
-			f := Failure{v.Oracle, v.Message, v.AtNS, v.Event}
-			if j.Verdict == models.VerdictFail {
-				violations = append(violations, f)
-			} else {
-				undecided = append(undecided, f)
-			}
+		judged[o.Name()] = true
+		found := make([]Failure, len(j.Violations))
+		for i, v := range j.Violations {
+			found[i] = Failure{v.Oracle, v.Message, v.AtNS, v.Event}
 		}
-		if j.Verdict != models.VerdictFail && j.Judged == 0 {
-			undecided = append(undecided, here("vacuous", "oracle %s had nothing to judge", j.Oracle))
+		switch {
+		case j.Verdict == models.VerdictFail && len(found) == 0:
+			violations = append(violations, here(o.Name(), "the oracle objects, and does not say to what"))
+		case j.Verdict == models.VerdictFail:
+			violations = append(violations, found...)
+		case j.Verdict == models.VerdictPass && len(found) > 0:
+			undecided = append(undecided, here(o.Name(), "the oracle contradicts itself: it passes the run with %d violations, the first: %s", len(found), found[0].Message))
+		case j.Judged == 0:
+			undecided = append(append(undecided, found...), here("vacuous", "oracle %s had nothing to judge", o.Name()))
+		case j.Verdict != models.VerdictPass:
+			undecided = append(append(undecided, found...), here(o.Name(), "the oracle could not tell (verdict %q)", j.Verdict))
+		}
+	}
+	for _, name := range r.scenario.Oracles {
+		if !judged[name] {
+			undecided = append(undecided, here("vacuous", "the scenario names oracle %s, and its Build does not add it with Run.Judge", name))
 		}
 	}
 	if succeeded == 0 {
-		undecided = append(undecided, here("vacuous", "no operation succeeded"))
+		undecided = append(undecided, here("vacuous", "no operation succeeded while the workload ran, of those that Run.Count counts"))
 	}
 	if len(r.plan.Faults) > 0 && len(res.Faults) == 0 {
 		undecided = append(undecided, here("vacuous", "none of the %d faults of the plan began", len(r.plan.Faults)))
+	}
+	if len(r.plan.Faults) == 0 && r.drawsFaults {
+		undecided = append(undecided, here("vacuous", "the fault profile found nothing in the scenario that it could act on; calm is the profile without faults"))
 	}
 	switch {
 	case len(violations) > 0:

@@ -106,16 +106,31 @@ func (o *Setting) check(value string) error {
 		return o.Check(value)
 	}
 	if _, err := time.ParseDuration(o.Default); err == nil && o.Default != "0" {
-		if d, err := time.ParseDuration(value); err != nil || d <= 0 {
+		d, err := time.ParseDuration(value)
+		switch {
+		case err != nil || d <= 0:
 			return fmt.Errorf("%q is not a duration above zero: write it like %s", value, o.Default)
+		case d > maxDuration:
+			return fmt.Errorf("%q is more than %v", value, maxDuration)
 		}
 		return nil
 	}
-	if n, err := strconv.Atoi(value); err != nil || n < 0 {
+	n, err := strconv.Atoi(value)
+	switch {
+	case err != nil || n < 0:
 		return fmt.Errorf("%q is not a whole number of at least 0", value)
+	case n > maxCount:
+		return fmt.Errorf("%q is more than %d", value, maxCount)
 	}
 	return nil
 }
+
+// What a setting can be at most, unless it has a Check of its own: far more than makes sense, and
+// little enough not to eat the machine's memory.
+const (
+	maxDuration = 24 * time.Hour
+	maxCount    = 10_000
+)
 
 // settings are the defaults with the overrides.
 func (s *Scenario) settings(overrides map[string]string) map[string]string {
@@ -144,6 +159,30 @@ func (s *Scenario) FaultPlan(opt Options) (*faults.Plan, error) {
 func (s *Scenario) Check(opt Options) error {
 	_, err := s.FaultPlan(opt)
 	return err
+}
+
+// A BuildError says that a scenario's Build panicked: a mistake in the scenario.
+type BuildError struct {
+	Scenario string
+	Problem  string
+	Place    string // function, file and line
+}
+
+func (e *BuildError) Error() string {
+	return fmt.Sprintf("scenario %s: its Build panicked: %s (at %s)", e.Scenario, e.Problem, e.Place)
+}
+
+func (s *Scenario) build(r *Run) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &BuildError{s.Name, fmt.Sprint(p), sim.PanicSite()}
+		}
+	}()
+	if s.Build == nil {
+		panic("it is nil")
+	}
+	s.Build(r)
+	return nil
 }
 
 // prepare makes a run as it is at virtual time zero.
@@ -185,10 +224,14 @@ func (s *Scenario) prepare(ctx context.Context, opt Options, onStuck func(sim.St
 		Record:    opt.Record,
 		OnStuck:   onStuck,
 	})
-	s.Build(r)
+	if err := s.build(r); err != nil {
+		r.World.Close()
+		return nil, err
+	}
 	r.plan = opt.Plan
 	if r.plan == nil {
 		r.plan = faults.Generate(opt.Seed, profile, &r.topology, r.Duration("duration"), r.handled())
+		r.drawsFaults = profile.On > 0
 	}
 	if r.injector, err = faults.NewInjector(r.World, r.plan, &r.topology, r.handlers); err != nil {
 		r.World.Close()

@@ -114,12 +114,17 @@ func TestVerdicts(t *testing.T) {
 		want    Verdict
 		message string
 	}{
-		"pass":                            {[]func(*Run){ops(3, 1), judged(models.VerdictPass, 1)}, Options{}, Pass, ""},
-		"no operation succeeded":          {[]func(*Run){ops(3, 0), judged(models.VerdictPass, 1)}, Options{}, Unknown, "vacuous: no operation succeeded"},
-		"an oracle with nothing to judge": {[]func(*Run){ops(3, 1), judged(models.VerdictPass, 0)}, Options{}, Unknown, "vacuous: oracle toy/oracle had nothing to judge"},
-		"an oracle that can't tell":       {[]func(*Run){ops(3, 1), judged(models.VerdictUnknown, 1, problem)}, Options{}, Unknown, "toy/oracle: problem"},
-		"a violation":                     {[]func(*Run){ops(3, 1), judged(models.VerdictFail, 1, problem)}, Options{}, Fail, "toy/oracle: problem"},
-		"a violation outweighs the rest":  {[]func(*Run){ops(3, 0), judged(models.VerdictUnknown, 0), judged(models.VerdictFail, 1, problem)}, Options{}, Fail, "toy/oracle: problem"},
+		"pass":                                      {[]func(*Run){ops(3, 1), judged(models.VerdictPass, 1)}, Options{}, Pass, ""},
+		"no operation succeeded":                    {[]func(*Run){ops(3, 0), judged(models.VerdictPass, 1)}, Options{}, Unknown, "vacuous: no operation succeeded"},
+		"an oracle with nothing to judge":           {[]func(*Run){ops(3, 1), judged(models.VerdictPass, 0)}, Options{}, Unknown, "vacuous: oracle toy/oracle had nothing to judge"},
+		"an oracle that can't tell":                 {[]func(*Run){ops(3, 1), judged(models.VerdictUnknown, 1, problem)}, Options{}, Unknown, "toy/oracle: problem"},
+		"a violation":                               {[]func(*Run){ops(3, 1), judged(models.VerdictFail, 1, problem)}, Options{}, Fail, "toy/oracle: problem"},
+		"an oracle that objects without a word":     {[]func(*Run){ops(3, 1), judged(models.VerdictFail, 1)}, Options{}, Fail, "toy/oracle: the oracle objects, and does not say to what"},
+		"an oracle that can't tell, without a word": {[]func(*Run){ops(3, 1), judged(models.VerdictUnknown, 1)}, Options{}, Unknown, `toy/oracle: the oracle could not tell (verdict "unknown")`},
+		"an oracle without a verdict":               {[]func(*Run){ops(3, 1), judged("", 1)}, Options{}, Unknown, `toy/oracle: the oracle could not tell (verdict "")`},
+		"an oracle that contradicts itself":         {[]func(*Run){ops(3, 1), judged(models.VerdictPass, 1, problem)}, Options{}, Unknown, "toy/oracle: the oracle contradicts itself"},
+		"a named oracle that is not there":          {[]func(*Run){ops(3, 1), func(r *Run) { r.scenario.Oracles = []string{"toy/missing"} }}, Options{}, Unknown, "vacuous: the scenario names oracle toy/missing, and its Build does not add it with Run.Judge"},
+		"a violation outweighs the rest":            {[]func(*Run){ops(3, 0), judged(models.VerdictUnknown, 0), judged(models.VerdictFail, 1, problem)}, Options{}, Fail, "toy/oracle: problem"},
 		"no fault began": {[]func(*Run){ops(3, 1), func(r *Run) {
 			r.Handle("persist.upper_mismatch", []string{"s"}, func(*faults.Fault) (func(), bool) { return nil, false })
 		}}, Options{Plan: &faults.Plan{Faults: []faults.Fault{{ID: "x", Kind: "persist.upper_mismatch", Target: []string{"s"}}}}}, Unknown, "vacuous: none of the 1 faults of the plan began"},
@@ -136,7 +141,7 @@ func TestVerdicts(t *testing.T) {
 					r.World.Sleep(time.Second)
 				}
 			})
-		}}, Options{}, Unknown, "limit: sim: the run reached its limit: 4m15s of virtual time"},
+		}}, Options{}, Unknown, "limit: sim: the run reached its limit: 1h2m15s of virtual time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := toy(func(r *Run) {
@@ -159,9 +164,19 @@ func TestRunThatLeavesItsGoroutine(t *testing.T) {
 	require.PanicsWithValue(t, "a task called runtime.Goexit, as testing's FailNow does", func() {
 		toy(func(r *Run) { r.Final(func() error { runtime.Goexit(); return nil }) }).Execute(context.Background(), Options{})
 	})
-	require.Panics(t, func() {
-		toy(func(*Run) { panic("in Build") }).Execute(context.Background(), Options{})
-	})
+}
+
+func TestBuildThatPanics(t *testing.T) {
+	for want, s := range map[string]*Scenario{
+		"scenario toy: its Build panicked: boom (at github.com/simrun-dev/simrun/scenarios.TestBuildThatPanics.func1 scenario_test.go:": toy(func(*Run) { panic("boom") }),
+		`scenario toy: its Build panicked: scenarios: scenario toy has no setting "x" (at `:                                             toy(func(r *Run) { r.Int("x") }),
+		"scenario toy: its Build panicked: it is nil (at ":                                                                              {Name: "toy"},
+	} {
+		var broken *BuildError
+		require.ErrorAs(t, s.Check(Options{}), &broken)
+		require.Contains(t, broken.Error(), want)
+		require.Equal(t, Unknown, s.Execute(context.Background(), Options{}).Verdict)
+	}
 }
 
 func TestInterruptedRun(t *testing.T) {

@@ -58,7 +58,7 @@ func clientNames(r *Run) []string { return shardNames("client-", r.Int("clients"
 
 // addShardClients adds the clients, the final reads and the oracles.
 func addShardClients(r *Run, c *persistCluster, shards []string) *recorder {
-	rec := newRecorder(r.World)
+	rec := newRecorder(r)
 	r.Count(rec.count)
 	mix := drawMix(r.World, len(shards))
 	for i, name := range clientNames(r) {
@@ -147,13 +147,17 @@ type shardHandles struct {
 	upper    persist.Frontier // as last seen
 }
 
-func (c *shardClient) boot(h host.Host) {
-	c.done = false
+func (c *shardClient) config() persist.Config {
 	cfg := clientConfig
 	if c.mix.shortLease {
 		cfg.ReaderLease, cfg.HeartbeatInterval, cfg.WriterLease = 3*time.Second, time.Second, 6*time.Second
 	}
-	client := c.c.client(h, cfg)
+	return cfg
+}
+
+func (c *shardClient) boot(h host.Host) {
+	c.done = false
+	client := c.c.client(h, c.config())
 	held := map[string]*shardHandles{}
 	for c.r.Working() {
 		c.ops++
@@ -169,7 +173,7 @@ func (c *shardClient) boot(h host.Host) {
 			timeout = sim.Exp(2*time.Millisecond, 30*time.Millisecond).Sample(draw.Uint64())
 		}
 		ctx, cancel := h.Clock().WithTimeout(context.Background(), timeout)
-		c.operate(ctx, client, name, held[name], draw)
+		c.operate(ctx, h, client, name, held[name], draw)
 		cancel()
 	}
 	c.done = true
@@ -177,7 +181,7 @@ func (c *shardClient) boot(h host.Host) {
 
 // operate does one operation. Errors are recorded where they say something about the shard;
 // otherwise the client just goes on.
-func (c *shardClient) operate(ctx context.Context, client *persist.Client, name string, s *shardHandles, draw *sim.Stream) {
+func (c *shardClient) operate(ctx context.Context, h host.Host, client *persist.Client, name string, s *shardHandles, draw *sim.Stream) {
 	if s.writer == nil {
 		w, err := client.OpenWriter(ctx, persist.ShardID(name))
 		c.c.durable.check("open writer", err)
@@ -189,14 +193,15 @@ func (c *shardClient) operate(ctx context.Context, client *persist.Client, name 
 	kind := c.mix.pick(draw)
 	if kind >= opSnapshot && kind <= opReopen && (s.reader == nil || kind == opReopen) {
 		if s.reader != nil {
-			// Half of the readers are left to their leases.
-			if draw.N(2) == 0 {
+			// Where leases run out within the run, half of the readers are left to them.
+			if !c.mix.shortLease || draw.N(2) == 0 {
 				c.c.durable.check("expire reader", s.reader.Expire(ctx))
 			}
+			s.reader.abandon()
 			s.reader = nil
 		}
 		id := fmt.Sprintf("reader-%d-%d", c.number, c.ops)
-		r, err := openReaderRecorded(ctx, c.rec, c.c.durable, c.number, client, name, id, !c.mix.shortLease)
+		r, err := openReaderRecorded(ctx, c.rec, c.c.durable, c.number, c.c.client(h, c.config()), name, id, !c.mix.shortLease)
 		if err != nil {
 			return
 		}
@@ -211,6 +216,7 @@ func (c *shardClient) operate(ctx context.Context, client *persist.Client, name 
 		}
 	case opSnapshot, opReopen:
 		c.snapshot(ctx, s, draw)
+		h.Sometimes("shard: a reader opens at a since that has moved", s.reader != nil && s.reader.Since() != persist.At(0))
 	case opDowngrade:
 		c.downgrade(ctx, s, draw)
 	case opCritical:
@@ -275,6 +281,7 @@ func (c *shardClient) snapshot(ctx context.Context, s *shardHandles, draw *sim.S
 	}
 	_, err := snapshotRecorded(ctx, c.rec, c.c.durable, c.number, s.reader, asOf)
 	if errors.Is(err, persist.ErrLeaseExpired) {
+		s.reader.abandon()
 		s.reader = nil
 	}
 }
@@ -282,6 +289,7 @@ func (c *shardClient) snapshot(ctx context.Context, s *shardHandles, draw *sim.S
 func (c *shardClient) downgrade(ctx context.Context, s *shardHandles, draw *sim.Stream) {
 	to := persist.At(s.time() - min(s.time(), draw.N(12)))
 	if errors.Is(downgradeRecorded(ctx, c.rec, c.c.durable, c.number, s.reader, to), persist.ErrLeaseExpired) {
+		s.reader.abandon()
 		s.reader = nil
 	}
 }
@@ -365,10 +373,11 @@ func readLast(ctx context.Context, rec *recorder, c *persistCluster, client *per
 	if err != nil {
 		return err
 	}
-	rd, err := openReaderRecorded(ctx, rec, c.durable, finalID, client, name, "reader-final-"+name, true)
+	rd, err := openReaderRecorded(ctx, rec, c.durable, finalID, c.client(c.r.World.Host(), clientConfig), name, "reader-final-"+name, true)
 	if err != nil {
 		return err
 	}
+	defer rd.abandon()
 	t, _ := upper.Time()
 	low, _ := rd.Since().Time()
 	for asOf := low; asOf < t; asOf++ {

@@ -226,13 +226,13 @@ func (w *World) setCurrent(t *task) {
 }
 
 func (w *World) taskPanicked(t *task, r any, stack []byte) {
-	msg := fmt.Sprintf("task %s/%s panicked: %v (at %s)", t.proc.node.name, t.name, r, panicSite())
+	msg := fmt.Sprintf("task %s/%s panicked: %v (at %s)", t.proc.node.name, t.name, r, PanicSite())
 	w.report(Failure{Oracle: "panic", Message: msg, Stack: string(stack)})
 }
 
-// panicSite is the innermost frame of the program below the panic, as function and line, without
-// the folders of the machine it was built on.
-func panicSite() string {
+// PanicSite is where the program panicked, as function, file and line, without the folders of the
+// machine it was built on. It is for deferred functions that recover.
+func PanicSite() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	seen := false

@@ -72,7 +72,11 @@ func (s *SinceHandle) CompareAndDowngradeSince(ctx context.Context, expected, ne
 		return Frontier{}, err
 	}
 	if result == noCritical {
-		return Frontier{}, fmt.Errorf("%w: %q of shard %q", ErrNoCritical, s.id, s.m.shard)
+		err := fmt.Errorf("%w: %q of shard %q", ErrNoCritical, s.id, s.m.shard)
+		if uncertain { // an earlier attempt may have succeeded before it was removed
+			err = indeterminate("downgrade critical since", string(s.m.shard), err)
+		}
+		return Frontier{}, err
 	}
 	s.mu.Lock()
 	s.known = found

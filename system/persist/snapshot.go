@@ -35,24 +35,33 @@ func (r *ReadHandle) Snapshot(ctx context.Context, asOf uint64) (*Snapshot, erro
 		}
 		return nil
 	}
+	// Pinned before it is checked: a heartbeat in between must not let go of its blobs.
+	take := func(s *state) error {
+		r.pin(s.SeqNo)
+		if err := check(s); err != nil {
+			r.unpin(s.SeqNo)
+			return err
+		}
+		return nil
+	}
 	s, _ := r.m.state()
-	if err := check(s); err != nil {
+	if err := take(s); err != nil {
 		return nil, err
 	}
 	if !At(asOf).Before(s.upper()) {
+		r.unpin(s.SeqNo)
 		var err error
 		s, err = r.m.waitPast(ctx, At(asOf), func(s *state) bool { return check(s) != nil })
 		if err != nil {
 			return nil, err
 		}
 		r.c.h.Sometimes("persist: a snapshot had to wait for the upper", true)
-		if err := check(s); err != nil {
+		if err := take(s); err != nil {
 			return nil, err
 		}
 	}
 	r.c.h.Always("persist: a snapshot is taken between since and upper",
 		s.Since.LessEqual(asOf) && At(asOf).Before(s.upper()), "%s: %d in [%v, %v)", r.m.shard, asOf, s.Since, s.upper())
-	r.pin(s.SeqNo)
 	return &Snapshot{r: r, asOf: asOf, seqno: s.SeqNo, batches: s.snapshotBatches(asOf)}, nil
 }
 

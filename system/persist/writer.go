@@ -75,7 +75,7 @@ func (w *WriteHandle) CompareAndAppend(ctx context.Context, updates []Update, ex
 	switch {
 	case err == nil:
 		w.saw(next)
-	case errors.Is(err, ErrIndeterminate):
+	case mayBeIn(err):
 		// The call may still take effect, and so must not meet a later one under the same id.
 		// Its blob may be in the shard.
 		w.id = WriterID(newID(w.c.h, "w"))
@@ -87,6 +87,15 @@ func (w *WriteHandle) CompareAndAppend(ctx context.Context, updates []Update, ex
 		w.discard(b.Parts...)
 	}
 	return err
+}
+
+// mayBeIn tells whether an append that failed so may be in the shard, now or later: unless it is known
+// that it is not.
+func mayBeIn(err error) bool {
+	var mismatch *UpperMismatch
+	var invalid *InvalidUsage
+	known := errors.As(err, &mismatch) || errors.As(err, &invalid) || errors.Is(err, ErrDeterminate)
+	return errors.Is(err, ErrIndeterminate) || !known
 }
 
 // discard deletes the blobs of a batch that is surely not in the shard, without waiting and

@@ -1,0 +1,7 @@
+package simignore
+
+import "time"
+
+func inATest() {
+	time.Sleep(1)
+}
