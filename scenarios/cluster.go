@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/simrun-dev/simrun/faults"
-	"github.com/simrun-dev/simrun/models"
 	"github.com/simrun-dev/simrun/sim"
 	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/persist"
@@ -25,7 +24,7 @@ const (
 type persistCluster struct {
 	r       *Run
 	serving map[string]bool
-	durable *durability
+	durable durability
 	// flaky is how the stores' clients on each machine fail at present.
 	flaky map[string]*flakiness
 
@@ -37,7 +36,7 @@ type persistCluster struct {
 
 // addPersist adds the servers to a run.
 func addPersist(r *Run) *persistCluster {
-	c := &persistCluster{r: r, serving: map[string]bool{}, flaky: map[string]*flakiness{}, durable: &durability{w: r.World}}
+	c := &persistCluster{r: r, serving: map[string]bool{}, flaky: map[string]*flakiness{}, durable: durability{r.Check(oracleDurable)}}
 	serve := func(name string, start func(h host.Host) error) {
 		n := r.AddNode(name, name, func(h host.Host) {
 			for err := start(h); err != nil; err = start(h) {
@@ -60,7 +59,6 @@ func addPersist(r *Run) *persistCluster {
 		_, err := persist.ServeConsensus(h, consensusPort)
 		return err
 	})
-	r.Judge(c.durable)
 	return c
 }
 
@@ -150,34 +148,13 @@ func (c *persistCluster) rivalAppend(h host.Host, client *persist.Client, target
 // durability is the oracle persist/durable: no handle ever finds that something acknowledged is
 // missing or damaged. Faults that lose or damage synced data are not among those that these
 // scenarios use.
-type durability struct {
-	w      *sim.World
-	judged int
-	found  []models.Violation
-}
+type durability struct{ *Check }
 
 const oracleDurable = "persist/durable"
 
-func (d *durability) check(op string, err error) {
-	d.judged++
-	if errors.Is(err, persist.ErrCorrupt) || errors.Is(err, persist.ErrRegressed) || errors.Is(err, persist.ErrMissingBlob) {
-		d.found = append(d.found, models.Violation{
-			Oracle: oracleDurable, Message: fmt.Sprintf("%s: %v", op, err),
-			AtNS: int64(d.w.Now()), Event: d.w.Events(),
-		})
-		d.w.Stop()
+func (d durability) check(op string, err error) {
+	lost := errors.Is(err, persist.ErrCorrupt) || errors.Is(err, persist.ErrRegressed) || errors.Is(err, persist.ErrMissingBlob)
+	if !d.Holds(!lost, "%s: %v", op, err) {
+		d.r.World.Stop() // what is lost stays lost
 	}
-}
-
-func (d *durability) Name() string { return oracleDurable }
-
-func (d *durability) Judge() models.Judgement { return judgement(oracleDurable, d.judged, d.found) }
-
-// judgement is a pass, unless there are violations.
-func judgement(oracle string, judged int, found []models.Violation) models.Judgement {
-	j := models.Judgement{Oracle: oracle, Verdict: models.VerdictPass, Judged: judged, Violations: found}
-	if len(found) > 0 {
-		j.Verdict = models.VerdictFail
-	}
-	return j
 }

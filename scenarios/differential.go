@@ -51,8 +51,7 @@ func addCollections(r *Run, c *persistCluster) (targets []rivalTarget, machines 
 	log := &taskRecorder{w: r.World, log: models.NewTaskLog()}
 	r.Count(func() (int, int) { return log.sent, log.succeeded })
 	r.Judge(models.Responders{Log: log.log})
-	conv := &convergence{}
-	r.Judge(conv)
+	conv := r.Check(models.OracleConverges)
 	for _, shard := range shardNames("d", r.Int("collections")) {
 		col := &collection{r: r, c: c, log: log, shard: shard}
 		for _, suffix := range shardNames("", r.Int("writers")) {
@@ -372,7 +371,7 @@ func (col *collection) read(ctx context.Context, client *persist.Client) ([]mode
 const convergeWithin = 20 * time.Second
 
 // converge waits until the collection is what its surviving writer wants.
-func (col *collection) converge(conv *convergence) error {
+func (col *collection) converge(conv *Check) error {
 	h := col.r.World.Host()
 	client := col.c.client(h, clientConfig)
 	defer client.Close()
@@ -386,21 +385,11 @@ func (col *collection) converge(conv *convergence) error {
 		found := models.CheckConverged(col.shard, wanted, rows, col.r.World.Events(), int64(col.r.World.Now()))
 		if len(found) == 0 || h.Clock().Now().After(deadline) {
 			conv.judged++
-			conv.found = append(conv.found, found...)
+			for _, v := range found {
+				conv.violate(v)
+			}
 			return nil
 		}
 		h.Clock().Sleep(500 * time.Millisecond)
 	}
-}
-
-// convergence is the oracle storage/converges, as the final phase found it.
-type convergence struct {
-	judged int
-	found  []models.Violation
-}
-
-func (c *convergence) Name() string { return models.OracleConverges }
-
-func (c *convergence) Judge() models.Judgement {
-	return judgement(models.OracleConverges, c.judged, c.found)
 }

@@ -82,7 +82,7 @@ func frontier(f persist.Frontier) models.Frontier {
 func since(f persist.Frontier) models.Since { return models.Since{Since: frontier(f)} }
 
 // appendRecorded appends and records the call and what came of it.
-func appendRecorded(ctx context.Context, rec *recorder, d *durability, client int, w *persist.WriteHandle, updates []persist.Update, expected, next persist.Frontier) error {
+func appendRecorded(ctx context.Context, rec *recorder, d durability, client int, w *persist.WriteHandle, updates []persist.Update, expected, next persist.Frontier) error {
 	in := models.CompareAndAppend{Shard: string(w.Shard()), Expected: frontier(expected), New: frontier(next)}
 	for _, u := range updates {
 		in.Updates = append(in.Updates, models.Update{Data: u.Data, TS: u.Time, Diff: u.Diff})
@@ -108,7 +108,7 @@ func appendRecorded(ctx context.Context, rec *recorder, d *durability, client in
 }
 
 // upperRecorded fetches the upper and records it.
-func upperRecorded(ctx context.Context, rec *recorder, d *durability, client int, w *persist.WriteHandle) (persist.Frontier, error) {
+func upperRecorded(ctx context.Context, rec *recorder, d durability, client int, w *persist.WriteHandle) (persist.Frontier, error) {
 	t := rec.begin(client, models.KindFetchUpper, models.FetchUpper{Shard: string(w.Shard())})
 	upper, err := w.FetchRecentUpper(ctx)
 	d.check("fetch upper", err)
@@ -132,7 +132,7 @@ type reader struct {
 // abandon leaves the reader to its lease, as a process does that forgets about it.
 func (r *reader) abandon() { r.client.Close() }
 
-func openReaderRecorded(ctx context.Context, rec *recorder, d *durability, client int, c *persist.Client, shard, name string, live bool) (*reader, error) {
+func openReaderRecorded(ctx context.Context, rec *recorder, d durability, client int, c *persist.Client, shard, name string, live bool) (*reader, error) {
 	t := rec.begin(client, models.KindOpenReader, models.OpenReader{Shard: shard, Reader: name})
 	h, err := c.OpenReader(ctx, persist.ShardID(shard))
 	d.check("open reader", err)
@@ -146,7 +146,7 @@ func openReaderRecorded(ctx context.Context, rec *recorder, d *durability, clien
 }
 
 // snapshotRecorded reads the contents as of a time and records them.
-func snapshotRecorded(ctx context.Context, rec *recorder, d *durability, client int, r *reader, asOf uint64) ([]persist.Update, error) {
+func snapshotRecorded(ctx context.Context, rec *recorder, d durability, client int, r *reader, asOf uint64) ([]persist.Update, error) {
 	t := rec.begin(client, models.KindSnapshot, models.Snapshot{Shard: string(r.Shard()), AsOf: asOf, Reader: r.name, Live: r.live})
 	rows, err := r.SnapshotAndFetch(ctx, asOf)
 	d.check("snapshot", err)
@@ -169,7 +169,7 @@ func snapshotRecorded(ctx context.Context, rec *recorder, d *durability, client 
 }
 
 // downgradeRecorded moves a reader's hold and records it.
-func downgradeRecorded(ctx context.Context, rec *recorder, d *durability, client int, r *reader, to persist.Frontier) error {
+func downgradeRecorded(ctx context.Context, rec *recorder, d durability, client int, r *reader, to persist.Frontier) error {
 	t := rec.begin(client, models.KindDowngradeSince, models.DowngradeSince{Shard: string(r.Shard()), Reader: r.name, Since: frontier(to), Live: r.live})
 	got, err := r.DowngradeSince(ctx, to)
 	d.check("downgrade since", err)
