@@ -59,7 +59,7 @@ func diskKinds() []*Kind {
 			Instant:   true,
 			Unbounded: true,
 			begin: func(w *sim.World, f *Fault, _ *Topology) (func(), bool) {
-				_, ok := w.Node(f.Target[0]).CorruptDisk(w.NewStream("fault", f.ID))
+				_, ok := w.Node(f.Target[0]).CorruptDisk(w.NewStream("fault", f.ID, "act"))
 				return nil, ok
 			},
 		},
@@ -71,7 +71,7 @@ func diskKinds() []*Kind {
 			Instant:   true,
 			Unbounded: true,
 			begin: func(w *sim.World, f *Fault, _ *Topology) (func(), bool) {
-				_, ok := w.Node(f.Target[0]).MisdirectDisk(w.NewStream("fault", f.ID))
+				_, ok := w.Node(f.Target[0]).MisdirectDisk(w.NewStream("fault", f.ID, "act"))
 				return nil, ok
 			},
 		},

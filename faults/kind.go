@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -120,11 +121,29 @@ func percentParam(name, value, doc string) Param {
 
 func durationParam(name, value, doc string) Param {
 	return Param{name, value, doc, func(v string) error {
-		if _, err := time.ParseDuration(v); err != nil {
-			return fmt.Errorf("%q is not a duration: write it like 1.5s or 20ms", v)
+		if d, err := parseDuration(v); err != nil || d <= 0 {
+			return cmp.Or(err, fmt.Errorf("%q is not a duration above 0", v))
 		}
 		return nil
 	}}
+}
+
+// shiftParam is a duration that may be negative, but not nothing.
+func shiftParam(name, value, doc string) Param {
+	return Param{name, value, doc, func(v string) error {
+		if d, err := parseDuration(v); err != nil || d == 0 {
+			return cmp.Or(err, fmt.Errorf("%q shifts nothing: give a duration above or below 0", v))
+		}
+		return nil
+	}}
+}
+
+func parseDuration(v string) (time.Duration, error) {
+	d, err := time.ParseDuration(v)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration: write it like 1.5s or 20ms", v)
+	}
+	return d, nil
 }
 
 func intParam(name, value, doc string, lo, hi int) Param {

@@ -80,9 +80,13 @@ func clockKinds() []*Kind {
 			Doc:      "the machine's clock jumps, and jumps back at the end",
 			Cause:    "a time daemon that steps, a wrong time server, a resumed virtual machine",
 			Machines: oneMachine,
-			Params:   []Param{durationParam("by", "5s", "how far; negative is into the past")},
+			Params:   []Param{shiftParam("by", "5s", "how far; negative is into the past")},
 			draw: func(s *sim.Stream, f *Fault, _ *Topology) {
-				f.set("by", (time.Duration(s.Between(-10_000, 10_000)) * time.Millisecond).String())
+				by := s.Between(-10_000, 10_000)
+				if by == 0 {
+					by = 1
+				}
+				f.set("by", (time.Duration(by) * time.Millisecond).String())
 			},
 			begin: func(w *sim.World, f *Fault, _ *Topology) (func(), bool) {
 				n, by := w.Node(f.Target[0]), f.Duration("by")

@@ -1,15 +1,15 @@
 package faults
 
 import (
-	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
 // Plan is the faults of one run, as data.
@@ -19,6 +19,9 @@ type Plan struct {
 	Seed    uint64 `yaml:"seed,omitempty"`
 	// Faults in order of From.
 	Faults []Fault `yaml:"faults"`
+
+	// source is where the faults of a plan that was read stand in its text, by ID.
+	source map[string]faultSource
 }
 
 // Fault is one thing that goes wrong.
@@ -55,25 +58,8 @@ type Time time.Duration
 // MarshalYAML writes the time as Go writes durations.
 func (t Time) MarshalYAML() ([]byte, error) { return []byte(time.Duration(t).String()), nil }
 
-// UnmarshalYAML reads what MarshalYAML writes.
-func (t *Time) UnmarshalYAML(b []byte) error {
-	text := strings.Trim(strings.TrimSpace(string(b)), `"'`)
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return fmt.Errorf("%q is not a time: write it like 1.5s", text)
-	}
-	*t = Time(d)
-	return nil
-}
-
 // Value is a parameter's value as it is written: "5%", "100ms", "ring".
 type Value string
-
-// UnmarshalYAML takes any scalar.
-func (v *Value) UnmarshalYAML(b []byte) error {
-	*v = Value(strings.Trim(strings.TrimSpace(string(b)), `"'`))
-	return nil
-}
 
 // YAML prints the plan in the form that ParsePlan reads.
 func (p *Plan) YAML() []byte {
@@ -84,47 +70,60 @@ func (p *Plan) YAML() []byte {
 	return b
 }
 
-// A PlanError says what is wrong with a plan, and where.
-type PlanError struct {
-	Line, Column int // from 1; 0 where unknown
-	Problem      string
-}
-
-func (e *PlanError) Error() string {
-	if e.Line == 0 {
-		return "fault plan: " + e.Problem
+// Inline prints the plan as one line of YAML, for a command line; ParsePlan reads it as well.
+func (p *Plan) Inline() string {
+	var b strings.Builder
+	b.WriteByte('{')
+	if p.Profile != "" {
+		fmt.Fprintf(&b, "profile: %s, ", inline(p.Profile))
 	}
-	return fmt.Sprintf("fault plan, line %d column %d: %s", e.Line, e.Column, e.Problem)
-}
-
-// ParsePlan reads a plan from YAML and checks all that can be checked without knowing the
-// scenario; see [Plan.Check] for the rest. Its errors are *PlanError.
-func ParsePlan(data []byte) (*Plan, error) {
-	file, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return nil, planError(err)
+	if p.Seed != 0 {
+		fmt.Fprintf(&b, "seed: %d, ", p.Seed)
 	}
-	var p Plan
-	if err := yaml.UnmarshalWithOptions(data, &p, yaml.Strict()); err != nil {
-		return nil, planError(err)
-	}
-	ids := map[string]bool{}
+	b.WriteString("faults: [")
 	for i := range p.Faults {
-		f := &p.Faults[i]
-		if f.ID == "" {
-			f.ID = fmt.Sprintf("%s/%d", f.Kind, i+1)
+		if i > 0 {
+			b.WriteString(", ")
 		}
-		where, err := f.check()
-		if err == nil && ids[f.ID] {
-			where, err = "id", fmt.Errorf("there are two faults %q", f.ID)
-		}
-		ids[f.ID] = true
-		if err != nil {
-			return nil, positioned(file, i, where, err)
-		}
+		p.Faults[i].inline(&b)
 	}
-	p.sort()
-	return &p, nil
+	b.WriteString("]}")
+	return b.String()
+}
+
+func (f *Fault) inline(b *strings.Builder) {
+	fmt.Fprintf(b, "{id: %s, kind: %s", inline(f.ID), inline(f.Kind))
+	if len(f.Target) > 0 {
+		targets := make([]string, len(f.Target))
+		for i, name := range f.Target {
+			targets[i] = inline(name)
+		}
+		fmt.Fprintf(b, ", target: [%s]", strings.Join(targets, ", "))
+	}
+	fmt.Fprintf(b, ", from: %s", time.Duration(f.From))
+	if f.To != 0 {
+		fmt.Fprintf(b, ", to: %s", time.Duration(f.To))
+	}
+	if len(f.Params) > 0 {
+		params := make([]string, 0, len(f.Params))
+		for _, name := range slices.Sorted(maps.Keys(f.Params)) {
+			params = append(params, inline(name)+": "+inline(string(f.Params[name])))
+		}
+		fmt.Fprintf(b, ", params: {%s}", strings.Join(params, ", "))
+	}
+	b.WriteByte('}')
+}
+
+// plainScalar is what needs no quotes in YAML, nor is taken for anything but its letters: null is
+// the only word that is.
+var plainScalar = regexp.MustCompile(`^-?[A-Za-z0-9][A-Za-z0-9_./%+-]*$`)
+
+// inline is a text as a YAML scalar. YAML has all escapes that Go has.
+func inline(text string) string {
+	if plainScalar.MatchString(text) && !strings.EqualFold(text, "null") {
+		return text
+	}
+	return strconv.QuoteToASCII(text)
 }
 
 func (p *Plan) sort() {
@@ -139,13 +138,10 @@ func (f *Fault) check() (field string, err error) {
 	if k == nil {
 		return "kind", fmt.Errorf("there is no fault kind %q; see simrun list --faults", f.Kind)
 	}
+	if err := k.checkTarget(f.Target); err != nil {
+		return "target", err
+	}
 	switch {
-	case (k.Machines == oneMachine || k.Machines == oneDisk) && len(f.Target) != 1:
-		return "target", fmt.Errorf("%s acts on one machine: target: [name]", f.Kind)
-	case k.Machines == twoMachines && len(f.Target) != 2:
-		return "target", fmt.Errorf("%s acts on two machines: target: [name, name]", f.Kind)
-	case k.Machines == someMachines && len(f.Target) == 0:
-		return "target", fmt.Errorf("%s needs machines to act on: target: [name, ...]", f.Kind)
 	case k.Instant && f.To != 0:
 		return "to", fmt.Errorf("%s is over as it begins and has no to", f.Kind)
 	case !k.Instant && f.To <= f.From:
@@ -168,6 +164,27 @@ func (f *Fault) check() (field string, err error) {
 	return "", nil
 }
 
+func (k *Kind) checkTarget(target []string) error {
+	switch {
+	case (k.Machines == oneMachine || k.Machines == oneDisk) && len(target) != 1:
+		return fmt.Errorf("%s acts on one machine: target: [name]", k.Name)
+	case k.Machines == twoMachines && len(target) != 2:
+		return fmt.Errorf("%s acts on two machines: target: [name, name]", k.Name)
+	case k.Machines == twoMachines && target[0] == target[1]:
+		return fmt.Errorf("%s acts on two machines, not twice on %s", k.Name, target[0])
+	case k.Machines == someMachines && len(target) == 0:
+		return fmt.Errorf("%s needs machines to act on: target: [name, ...]", k.Name)
+	case k.Subjects && len(target) != 1:
+		return fmt.Errorf("%s acts on one target: target: [name]", k.Name)
+	}
+	for i, name := range target {
+		if slices.Contains(target[:i], name) {
+			return fmt.Errorf("target %s is there twice", name)
+		}
+	}
+	return nil
+}
+
 func (k *Kind) paramNames() string {
 	if len(k.Params) == 0 {
 		return "; it has none"
@@ -179,58 +196,29 @@ func (k *Kind) paramNames() string {
 	return "; it has " + strings.Join(names, ", ")
 }
 
-func planError(err error) *PlanError {
-	var y yaml.Error
-	if errors.As(err, &y) {
-		e := &PlanError{Problem: firstLine(y.GetMessage())}
-		if t := y.GetToken(); t != nil {
-			e.Line, e.Column = t.Position.Line, t.Position.Column
-		}
-		return e
-	}
-	return &PlanError{Problem: firstLine(err.Error())}
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	return s
-}
-
-func positioned(file *ast.File, i int, field string, err error) *PlanError {
-	e := &PlanError{Problem: err.Error()}
-	for _, where := range []string{fmt.Sprintf("$.faults[%d].%s", i, field), fmt.Sprintf("$.faults[%d]", i)} {
-		path, perr := yaml.PathString(where)
-		if perr != nil {
-			continue
-		}
-		if node, ferr := path.FilterFile(file); ferr == nil && node != nil && node.GetToken() != nil {
-			e.Line, e.Column = node.GetToken().Position.Line, node.GetToken().Position.Column
-			return e
-		}
-	}
-	return e
-}
-
 // Check tells whether the plan fits a topology and the kinds that have handlers. Its errors are
 // *PlanError.
 func (p *Plan) Check(t *Topology, handled func(kind string) bool) error {
 	for i := range p.Faults {
 		f := &p.Faults[i]
-		k := kinds[f.Kind]
-		if k == nil {
-			_, err := f.check()
-			return &PlanError{Problem: err.Error()}
+		wrong := func(field string, index int, format string, args ...any) error {
+			at := p.source[f.ID].at(field, index)
+			return &PlanError{Line: at.line, Column: at.column, Problem: fmt.Sprintf(format, args...)}
 		}
+		if field, err := f.check(); err != nil {
+			return wrong(field, -1, "%s: %v", f.ID, err)
+		}
+		k := kinds[f.Kind]
 		if k.begin == nil && !handled(f.Kind) {
-			return &PlanError{Problem: fmt.Sprintf("%s: this scenario has nothing that %s could act on", f.ID, f.Kind)}
+			return wrong("kind", -1, "%s: this scenario has nothing that %s could act on", f.ID, f.Kind)
 		}
 		known := t.machineNames()
 		if k.Subjects {
 			known = t.Subjects[f.Kind]
 		}
-		for _, name := range f.Target {
+		for n, name := range f.Target {
 			if !slices.Contains(known, name) {
-				return &PlanError{Problem: fmt.Sprintf("%s: there is no target %q; there are %s", f.ID, name, strings.Join(known, ", "))}
+				return wrong("target", n, "%s: there is no target %q; there are %s", f.ID, name, strings.Join(known, ", "))
 			}
 		}
 	}

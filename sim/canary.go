@@ -20,7 +20,8 @@ import (
 //   - a timer of ours that is gone from the list: Stop was called;
 //   - one that we don't know: a stopped or fired one was Reset.
 //
-// The Mock keeps what Stop and Reset return right, since every firing is a Stop to it.
+// The Mock keeps what Stop and Reset return right, since a timer that has fired is stopped in it, once
+// its value was received (unreceived.go).
 //
 // This needs private fields of the package, which is finished and no longer changes; their places
 // are checked when the program starts.
@@ -31,6 +32,8 @@ type canary struct {
 	byPtr   map[unsafe.Pointer]*armedTimer
 	scan    uint64
 	watches map[<-chan time.Time][]*timeWatch
+
+	unreceived []*armedTimer // that have fired, oldest first
 }
 
 type armedTimer struct {
@@ -41,6 +44,9 @@ type armedTimer struct {
 	due     timer
 	at      int64 // when it is due, virtual time
 	scanned uint64
+
+	unowned bool // only its channel is known to anyone
+	fired   bool // but its value was not received
 }
 
 type timeWatch struct{ wake func() }
@@ -148,8 +154,13 @@ func (c *nodeClock) Ticker(d time.Duration) *clock.Ticker {
 	return t
 }
 
-func (c *nodeClock) After(d time.Duration) <-chan time.Time { return c.Timer(d).C }
-func (c *nodeClock) Tick(d time.Duration) <-chan time.Time  { return c.Ticker(d).C }
+func (c *nodeClock) After(d time.Duration) <-chan time.Time {
+	t := c.Timer(d)
+	c.canary.byPtr[unsafe.Pointer(t)].unowned = true
+	return t.C
+}
+
+func (c *nodeClock) Tick(d time.Duration) <-chan time.Time { return c.Ticker(d).C }
 
 func (k *canary) epoch() time.Time { return time.Unix(0, 0) }
 
@@ -204,6 +215,7 @@ func (k *canary) reconcile() {
 		}
 		a.scanned = k.scan
 		if next := a.next(); *next != far {
+			k.drop(a)
 			a.schedule(next.Sub(k.epoch()))
 			*next = far
 		}
@@ -218,6 +230,7 @@ func (k *canary) reconcile() {
 			continue
 		}
 		k.p.w.cancel(a.due)
+		k.drop(a)
 		delete(k.byPtr, a.ptr)
 	}
 	clear(k.armed[len(kept):])
@@ -248,9 +261,8 @@ func (a *armedTimer) handle(uint64) {
 	}
 	w.emit(EventCall, k.p.node.number, uint64(a.at), 0)
 	now := k.p.clock.Now()
-	var c chan time.Time
+	c := a.channel()
 	if a.ticker != nil {
-		c = *at[chan time.Time](a.ptr, layout.tickerChan)
 		period := *at[time.Duration](a.ptr, layout.tickerD)
 		p := k.p
 		// From when it was due, not from now: a ticker does not slip.
@@ -260,14 +272,14 @@ func (a *armedTimer) handle(uint64) {
 			a.at += (w.now - a.at + span) / span * span
 		}
 		a.due = w.handleAt(a.at, &p.timers, p, a, 0)
+	} else if fn := *at[func()](a.ptr, layout.timerFn); fn != nil {
+		k.expire(a)
+		w.spawn(k.p, "AfterFunc", fn)
+		return
+	} else if a.unowned {
+		k.expire(a)
 	} else {
-		a.timer.Stop() // fired, to the Mock
-		k.reconcile()
-		if fn := *at[func()](a.ptr, layout.timerFn); fn != nil {
-			w.spawn(k.p, "AfterFunc", fn)
-			return
-		}
-		c = *at[chan time.Time](a.ptr, layout.timerChan)
+		k.keep(a)
 	}
 	select {
 	case c <- now:

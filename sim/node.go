@@ -296,10 +296,8 @@ func (r *runtimeOf) WatchTime(c <-chan time.Time, wake func()) (stop func()) {
 }
 
 func (r *runtimeOf) PollTime(c <-chan time.Time) (time.Time, bool) {
-	select {
-	case t := <-c:
-		return t, true
-	default:
+	if len(c) == 0 || r.cur == nil {
 		return time.Time{}, false
 	}
+	return r.cur.proc.clock.receive(c)
 }

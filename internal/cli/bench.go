@@ -13,7 +13,7 @@ import (
 
 func (c *Command) benchCommand() *cobra.Command {
 	var quick bool
-	var scenario string
+	scenario := "full"
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the kernel and a scenario, as JSON Lines",
@@ -45,7 +45,11 @@ do not.
 			if quick {
 				options = simbench.Options{Rounds: 1, Scale: 20}
 			}
-			for _, m := range simbench.Kernel(options) {
+			kernel, err := await(cmd.Context(), func() ([]simbench.Measurement, error) { return simbench.Kernel(options), nil })
+			if err != nil {
+				return err
+			}
+			for _, m := range kernel {
 				if err := out.Encode(m); err != nil {
 					return err
 				}
@@ -53,7 +57,7 @@ do not.
 			if pipeline == nil {
 				return nil
 			}
-			figures, err := benchScenario(cmd.Context(), pipeline, quick)
+			figures, err := c.benchScenario(cmd.Context(), pipeline, quick)
 			if err != nil {
 				return err
 			}
@@ -66,15 +70,19 @@ do not.
 		},
 	}
 	cmd.Flags().BoolVar(&quick, "quick", false, "measure each only once, and little: to see that it works")
-	cmd.Flags().StringVar(&scenario, "scenario", "full", "the `SCENARIO` that stands for the pipeline")
+	cmd.Flags().Var(&parsedFlag{typ: "SCENARIO", text: scenario, parse: func(text string) error { scenario = text; return nil }},
+		"scenario", "the scenario that stands for the pipeline")
 	return cmd
 }
 
 // benchScenario runs a scenario for several seeds, one at a time.
-func benchScenario(ctx context.Context, s *scenarios.Scenario, quick bool) ([]simbench.Measurement, error) {
+func (c *Command) benchScenario(ctx context.Context, s *scenarios.Scenario, quick bool) ([]simbench.Measurement, error) {
 	seeds := uint64(50)
 	if quick {
 		seeds = 3
+	}
+	if _, err := c.options(ctx, s, &runFlags{}, 1); err != nil {
+		return nil, err
 	}
 	campaign := scenarios.Campaign{
 		Scenario: s.Name, Execute: s.Execute, Workers: 1, KeepGoing: true,
@@ -82,7 +90,7 @@ func benchScenario(ctx context.Context, s *scenarios.Scenario, quick bool) ([]si
 	}
 	sum := campaign.Run(ctx)
 	if sum.Interrupted {
-		return nil, context.Cause(ctx)
+		return nil, status(interruptStatus(context.Cause(ctx)))
 	}
 	if sum.Passed == 0 {
 		return nil, errors.New("no seed passed: there is nothing worth measuring")

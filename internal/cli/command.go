@@ -39,8 +39,10 @@ type Command struct {
 	// Getenv reads the environment; nil is an empty one.
 	Getenv func(string) string
 
-	args      []string
-	stdinPlan []byte
+	args        []string
+	temporaries temporaries
+
+	stdinPlan []byte // of --faults -, which can be read once only
 }
 
 // Run executes the command line given by args, which do not have the program's name among them,
@@ -122,7 +124,7 @@ verify shard --seeds 1-10`),
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.listCommand(), c.runCommand(), c.reproCommandLine(), c.verifyCommand(),
-		c.planCommand(), c.mutantsCommand(), c.benchCommand(), c.versionCommand())
+		c.planCommand(), c.mutantsCommand(), c.benchCommand(), c.vetCommand(), c.versionCommand())
 	return root
 }
 
@@ -180,6 +182,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		return usagef("%s: there is no flag --%s%s", cmd.Name(), name, suggestion("--"+name, names))
 	case errors.As(err, &missing):
 		return usagef("%s: flag --%s needs a value: %s", cmd.Name(), missing.GetFlag().Name, missing.GetFlag().Value.Type())
+	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool":
+		return usagef("%s: --%s: %q is neither true nor false", cmd.Name(), invalid.GetFlag().Name, invalid.GetValue())
 	case errors.As(err, &invalid):
 		return usagef("%s: --%s: %w", cmd.Name(), invalid.GetFlag().Name, invalid.Unwrap())
 	}

@@ -19,13 +19,15 @@ type examination struct {
 	inForce []string
 	// plan is the faults of the run's plan.
 	plan []string
-	// tail is the last events up to the first failure.
-	tail []string
+	// tail is the last events up to the first failure, log those of them that a process logged.
+	tail, log []string
 }
 
 const (
 	// tailLength is how many events before the failure are shown.
 	tailLength = 20
+	// logLength is how many lines that were logged before the failure are shown.
+	logLength = 10
 	// recordLimit is the most events of a run whose trace is recorded: about a gigabyte.
 	recordLimit = 5_000_000
 )
@@ -54,12 +56,12 @@ func examine(ctx context.Context, s *scenarios.Scenario, opt scenarios.Options, 
 			if event.Number > last {
 				continue
 			}
-			e.tail = append(e.tail, event.String())
-			if len(e.tail) >= 2*tailLength {
-				e.tail = append(e.tail[:0], e.tail[len(e.tail)-tailLength:]...)
-			}
-			if event.Kind == sim.EventFault {
+			e.tail = appendLast(e.tail, event.String(), tailLength)
+			switch event.Kind {
+			case sim.EventFault:
 				e.fault(event.Text, instant)
+			case sim.EventLog:
+				e.log = appendLast(e.log, event.String(), logLength)
 			}
 		}
 	})
@@ -67,7 +69,17 @@ func examine(ctx context.Context, s *scenarios.Scenario, opt scenarios.Options, 
 		return nil
 	}
 	e.tail = e.tail[max(0, len(e.tail)-tailLength):]
+	e.log = e.log[max(0, len(e.log)-logLength):]
 	return e
+}
+
+// appendLast appends a line, and drops the first ones as soon as there are twice as many as are
+// wanted.
+func appendLast(lines []string, line string, wanted int) []string {
+	if len(lines) >= 2*wanted {
+		lines = append(lines[:0], lines[len(lines)-wanted:]...)
+	}
+	return append(lines, line)
 }
 
 // instantFaults are the IDs of the faults that are over as they begin.

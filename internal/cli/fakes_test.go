@@ -19,8 +19,10 @@ func fakes() []*scenarios.Scenario {
 			Settings: []scenarios.Setting{{Name: "pace", Default: "100ms", Doc: "between two breaths"}},
 			Build: func(r *scenarios.Run) {
 				build(r)
+				still := r.Check("calm/still")
 				r.World.Go("breathe", func() {
 					for r.Working() {
+						still.Holds(true, "awake")
 						r.World.Sleep(r.Duration("pace"))
 						r.World.Host().Sometimes("took a breath", true)
 						r.World.Host().Sometimes("held it", false)
@@ -54,6 +56,7 @@ func fakes() []*scenarios.Scenario {
 			Settings: []scenarios.Setting{{Name: "divisor", Default: "7", Doc: "the number it minds"}},
 			Build: func(r *scenarios.Run) {
 				build(r)
+				r.Check("fussy/number").Holds(true, "")
 				r.World.Go("object", func() {
 					r.World.Sleep(10 * time.Second)
 					if n := uint64(r.Int("divisor")); r.World.Seed()%n == 0 {

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/simrun-dev/simrun/scenarios"
 	"github.com/simrun-dev/simrun/scenarios/mutants"
@@ -18,7 +19,12 @@ import (
 // Main runs the command line of this process over the scenarios, and returns the exit status.
 //
 // The first SIGINT or SIGTERM ends what is under way in good order; the second ends the process.
+//
+// Called by go vet as its tool, it is that.
 func Main(list []*scenarios.Scenario) int {
+	if isVetTool(os.Args[1:]) {
+		vetTool()
+	}
 	c := &Command{
 		Name: "simrun", Scenarios: list,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
@@ -41,15 +47,23 @@ func Main(list []*scenarios.Scenario) int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals) // the next one is not caught, and ends the process
-			fmt.Fprintf(os.Stderr, "\n%s: %v: stopping; once more to end at once\n", c.Name, s)
-			cancel(&Interrupted{Signal: s})
-		case <-ctx.Done():
-		}
+		s := <-signals
+		fmt.Fprintf(os.Stderr, "\n%s: %v: stopping; once more to end at once\n", c.Name, s)
+		cancel(&Interrupted{Signal: s})
+		s = <-signals
+		c.temporaries.removeAll()
+		endBy(s)
 	}()
 	return c.Run(ctx, os.Args[1:])
+}
+
+// endBy ends the process as the signal would have if it were not caught.
+func endBy(s os.Signal) {
+	signal.Reset(s)
+	if self, err := os.FindProcess(os.Getpid()); err == nil && self.Signal(s) == nil {
+		time.Sleep(time.Second) // it gets there before that
+	}
+	os.Exit(interruptStatus(&Interrupted{Signal: s}))
 }
 
 // invocation is how the program can be called again from where it was called: by its name if it

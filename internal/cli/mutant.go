@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,10 +57,15 @@ func (c *Command) mutant(name string) (*mutants.Mutant, error) {
 	}
 	var names []string
 	for _, m := range all {
-		if m.Name == name {
+		offered := slices.Contains(c.scenarioNames(), m.Scenario)
+		switch {
+		case m.Name == name && !offered:
+			return nil, usagef("mutant %s is for scenario %s, which %s does not have", name, m.Scenario, c.Name)
+		case m.Name == name:
 			return m, nil
+		case offered:
+			names = append(names, m.Name)
 		}
-		names = append(names, m.Name)
 	}
 	return nil, usagef("there is no mutant %q%s", name, suggestion(name, names))
 }
@@ -108,11 +114,11 @@ func (c *Command) withMutant(ctx context.Context, name string, do func(context.C
 	if err != nil {
 		return 0, usagef("--mutant %s: %w", name, err)
 	}
-	dir, err := os.MkdirTemp("", "simrun-mutant-")
+	dir, remove, err := c.temporary()
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	fmt.Fprintf(c.Stderr, "%s: planting bug %s: %s\n", c.Name, m.Name, m.Bug)
 	binary, err := tree.Build(ctx, m, c.mutantPackage(), dir)
 	if ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,7 +24,7 @@ func (c *Command) mutantsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mutants",
 		Short: "Plant known bugs one at a time, and see which are caught, after how many seeds",
-		Long: `Builds simrun with one bug after the other planted in system/, runs the bug's scenario
+		Long: `Builds ` + c.Name + ` with one bug after the other planted in system/, runs the bug's scenario
 until the first seed that fails, and repeats that seed. Only a violation counts as
 caught. The source tree is not touched; it must be that of the current directory's
 module, or one that its go.mod has a replace for.
@@ -65,10 +66,20 @@ run shard --mutant append-checks-le`),
 	return cmd
 }
 
-// chooseMutants returns those named, or all.
+// chooseMutants returns those named, or all whose scenario the program has.
 func (c *Command) chooseMutants(only []string) ([]*mutants.Mutant, error) {
 	if len(only) == 0 {
-		return c.mutants()
+		all, err := c.mutants()
+		if err != nil {
+			return nil, err
+		}
+		offered := slices.DeleteFunc(slices.Clone(all), func(m *mutants.Mutant) bool {
+			return !slices.Contains(c.scenarioNames(), m.Scenario)
+		})
+		if len(offered) == 0 {
+			return nil, usagef("mutants: there are none for the scenarios of %s: %s", c.Name, strings.Join(c.scenarioNames(), ", "))
+		}
+		return offered, nil
 	}
 	var chosen []*mutants.Mutant
 	for _, name := range only {
@@ -86,6 +97,11 @@ func (c *Command) hunt(ctx context.Context, hunt *mutants.Hunt, chosen []*mutant
 	if hunt.Tree, err = mutants.FindTree(ctx, ""); err != nil {
 		return usagef("mutants: %w", err)
 	}
+	var remove func()
+	if hunt.Dir, remove, err = c.temporary(); err != nil {
+		return err
+	}
+	defer remove()
 	out, err := c.open(json)
 	if err != nil {
 		return err
@@ -104,7 +120,7 @@ func (c *Command) hunt(ctx context.Context, hunt *mutants.Hunt, chosen []*mutant
 		writeErr = errors.Join(writeErr, t.MutantRow(o))
 	}
 	outcomes, huntErr := hunt.Run(ctx, chosen)
-	writeErr = errors.Join(writeErr, t.MutantSummary(outcomes), out.close())
+	writeErr = errors.Join(writeErr, t.MutantSummary(outcomes, len(chosen)), out.close())
 	if writeErr != nil {
 		return fmt.Errorf("cannot write the results: %w", writeErr)
 	}

@@ -22,11 +22,11 @@ A run with an edited plan has the seed's other choices, as they were:
 				return usagef("plan: takes one SCENARIO:SEED, written like shard:17")
 			}
 			name, seed, _ := strings.Cut(args[0], ":")
-			target, err := c.target(name, seed, run)
+			target, err := c.target(cmd.Context(), "plan", name, seed, run)
 			if err != nil {
 				return err
 			}
-			plan, err := target.scenario.FaultPlan(target.options)
+			plan, err := c.faultPlan(cmd.Context(), target.scenario, target.options, &target.flags)
 			if err != nil {
 				return err
 			}

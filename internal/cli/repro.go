@@ -30,8 +30,10 @@ standard input). Prints what failed, the faults of the run's plan, those in forc
 the failure, and the last events before it.
 
 A run from a file must come to the recorded trace hash, one given as SCENARIO:SEED to
-that of --expect, if given; if it does not, the run is not deterministic, or source,
-settings or plan are not those of the record, and the exit status is 3.
+that of --expect, if given; if it does not, source, settings or plan are not those of
+the record, or else the run is not deterministic, and the exit status is 3. A run from a
+file with other faults, settings or strategy than recorded is another run, and its hash
+is not compared.
 
 ` + exitHelp,
 		Example: c.example(`repro shard:17
@@ -42,7 +44,7 @@ repro results.jsonl`),
 			if len(args) != 1 {
 				return usagef("repro: takes one SCENARIO:SEED or FILE, not %d", len(args))
 			}
-			targets, err := c.reproTargets(cmd.Flags(), args[0], &flags)
+			targets, err := c.reproTargets(cmd.Context(), cmd.Flags(), args[0], &flags)
 			if err != nil {
 				return err
 			}
@@ -50,7 +52,7 @@ repro results.jsonl`),
 		},
 	}
 	flags.run.add(cmd.Flags())
-	flags.run.addMutant(cmd.Flags())
+	flags.run.addMutant(cmd.Flags(), c.Name)
 	cmd.Flags().Var(&parsedFlag{typ: "HASH", parse: func(text string) error {
 		if !hashText.MatchString(text) {
 			return fmt.Errorf("%q is not a trace hash: those are 16 hexadecimal digits", text)
@@ -109,7 +111,7 @@ func (c *Command) reproOne(ctx context.Context, target *reproTarget, flags *repr
 	}
 	detail := reports.Detail{Command: c.shown(r.Repro), Strategy: target.flags.strategy}
 	if again != nil {
-		detail.InForce, detail.Plan, detail.Trace = again.inForce, again.plan, again.tail
+		detail.InForce, detail.Plan, detail.Log, detail.Trace = again.inForce, again.plan, again.log, again.tail
 		if detail.Warning = notDeterministic(r, again.result); detail.Warning != "" {
 			code = exitUnknown
 		}
@@ -120,15 +122,19 @@ func (c *Command) reproOne(ctx context.Context, target *reproTarget, flags *repr
 	} else {
 		err = t.Failure(r, detail)
 	}
-	if problem := target.unlikeRecord(r); problem != "" {
+	if problem := c.unlikeRecord(target, r); problem != "" {
 		c.complain(errors.New(problem))
 		code = exitUnknown
+	} else if len(target.overridden) > 0 && target.recorded == nil {
+		c.complain(fmt.Errorf("%s seed %d: not compared with the record: overridden by %s",
+			r.Scenario, r.Seed, strings.Join(target.overridden, ", ")))
 	}
 	return code, err
 }
 
-// unlikeRecord says in what the run differs from the record, "" if in nothing.
-func (t *reproTarget) unlikeRecord(r scenarios.Result) string {
+// unlikeRecord says in what the run differs from the record, and what that may come from, the
+// likely first; "" if it differs in nothing.
+func (c *Command) unlikeRecord(t *reproTarget, r scenarios.Result) string {
 	if t.recorded == nil {
 		return ""
 	}
@@ -141,6 +147,8 @@ func (t *reproTarget) unlikeRecord(r scenarios.Result) string {
 	if field == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s seed %d: not deterministic: %s is %s, but %s was recorded, unless source, settings or plan are others than then; "+
-		"verify %s --seeds %d finds the first event that differs", r.Scenario, r.Seed, field, now, recorded, r.Scenario, r.Seed)
+	verify := []string{c.Name, "verify", r.Scenario, "--seeds", fmt.Sprint(r.Seed)}
+	return fmt.Sprintf("%s seed %d: %s is %s, but %s was recorded: the source, a setting or the plan has changed since, "+
+		"or else the run is not deterministic, which this tells: %s",
+		r.Scenario, r.Seed, field, now, recorded, c.shown(quoteAll(append(verify, t.flags.arguments(t.scenario)...))))
 }

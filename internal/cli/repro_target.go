@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,16 +21,19 @@ type reproTarget struct {
 	seed     uint64
 	flags    runFlags
 	options  scenarios.Options
+	// overridden are the flags in place of what is recorded: it is another run, with nothing to
+	// be compared with.
+	overridden []string
 	// recorded is the result that it must come to; nil is not known. Of --expect, only the hash
 	// is known.
 	recorded *scenarios.Result
 }
 
 // reproTargets finds out what the argument stands for.
-func (c *Command) reproTargets(given *pflag.FlagSet, argument string, flags *reproFlags) ([]reproTarget, error) {
+func (c *Command) reproTargets(ctx context.Context, given *pflag.FlagSet, argument string, flags *reproFlags) ([]reproTarget, error) {
 	name, seedText, ok := strings.Cut(argument, ":")
-	if ok && !isFile(argument) {
-		target, err := c.target(name, seedText, flags.run)
+	if ok && (slices.Contains(c.scenarioNames(), name) || !isFile(argument)) {
+		target, err := c.target(ctx, "repro", name, seedText, flags.run)
 		if err != nil {
 			return nil, err
 		}
@@ -40,13 +45,21 @@ func (c *Command) reproTargets(given *pflag.FlagSet, argument string, flags *rep
 	if flags.expect != "" {
 		return nil, usagef("--expect goes with SCENARIO:SEED: the records of a file have their hashes")
 	}
+	if isDirectory(argument) {
+		return nil, usagef("repro: %s is a directory: give a file written by run --json", argument)
+	}
 	if argument != "-" && !isFile(argument) {
 		if slices.Contains(c.scenarioNames(), argument) {
 			return nil, usagef("repro %s: which seed? Write it like %s:17", argument, argument)
 		}
 		return nil, usagef("repro: there is no file %q, and SCENARIO:SEED is written like shard:17", argument)
 	}
-	return c.targetsOfFile(given, argument, flags.run)
+	return c.targetsOfFile(ctx, given, argument, flags.run)
+}
+
+func isDirectory(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 func isFile(name string) bool {
@@ -54,30 +67,34 @@ func isFile(name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// target is one run, given by scenario, seed and flags.
-func (c *Command) target(name, seedText string, flags runFlags) (reproTarget, error) {
+// target is one run, given to a command by scenario, seed and flags.
+func (c *Command) target(ctx context.Context, command, name, seedText string, flags runFlags) (reproTarget, error) {
 	s, err := c.scenario(name)
 	if err != nil {
 		return reproTarget{}, err
 	}
 	seed, err := parseSeed(seedText)
 	if err != nil {
-		return reproTarget{}, usagef("repro %s:%s: %w", name, seedText, err)
+		return reproTarget{}, usagef("%s %s:%s: %w", command, name, seedText, err)
 	}
 	target := reproTarget{scenario: s, seed: seed, flags: flags}
 	if flags.mutantToBuild() != "" {
 		return target, nil // the binary with the bug checks the rest
 	}
-	target.options, err = c.options(s, &flags, seed)
+	target.options, err = c.options(ctx, s, &target.flags, seed)
 	return target, err
 }
 
 // targetsOfFile are the failing records of a file.
-func (c *Command) targetsOfFile(given *pflag.FlagSet, name string, override runFlags) ([]reproTarget, error) {
+func (c *Command) targetsOfFile(ctx context.Context, given *pflag.FlagSet, name string, override runFlags) ([]reproTarget, error) {
 	in := c.Stdin
 	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
+		file, err := await(ctx, func() (*os.File, error) { return os.Open(name) })
+		var interrupted statusError
+		switch {
+		case errors.As(err, &interrupted):
+			return nil, err
+		case err != nil:
 			return nil, usagef("repro: %w", err)
 		}
 		defer file.Close()
@@ -85,24 +102,33 @@ func (c *Command) targetsOfFile(given *pflag.FlagSet, name string, override runF
 	}
 	var targets []reproTarget
 	records := 0
-	for r, err := range reports.ReadResults(in) {
-		if err != nil {
+	for r, err := range reports.ReadResults(awaitedReader{ctx, in}) {
+		var interrupted statusError
+		switch {
+		case errors.As(err, &interrupted):
+			return nil, err
+		case errors.Is(err, reports.ErrCutOff) && records > 0:
+			c.complain(fmt.Errorf("repro: %s: %w: repeating the %d before it", name, err, records))
+			continue
+		case err != nil:
 			return nil, usagef("repro: %s: %w; it must be a file written by run --json", name, err)
 		}
 		records++
 		if r.Verdict != scenarios.Fail {
 			continue
 		}
-		flags, err := flagsOfRecord(&r)
+		flags, err := c.flagsOfRecord(&r)
 		if err != nil {
 			return nil, usagef("repro: %s: record %d, %s seed %d: %w", name, records, r.Scenario, r.Seed, err)
 		}
-		flags.override(given, override)
-		target, err := c.target(r.Scenario, fmt.Sprint(r.Seed), flags)
+		overridden := flags.override(given, override)
+		target, err := c.target(ctx, "repro", r.Scenario, fmt.Sprint(r.Seed), flags)
 		if err != nil {
 			return nil, fmt.Errorf("repro: %s: record %d: %w", name, records, err)
 		}
-		target.recorded = &r
+		if target.overridden = overridden; len(overridden) == 0 {
+			target.recorded = &r
+		}
 		targets = append(targets, target)
 	}
 	if records == 0 {
@@ -117,7 +143,7 @@ func (c *Command) targetsOfFile(given *pflag.FlagSet, name string, override runF
 
 // flagsOfRecord takes the flags out of a record's repro command, which has those that the other
 // keys do not tell.
-func flagsOfRecord(r *scenarios.Result) (runFlags, error) {
+func (c *Command) flagsOfRecord(r *scenarios.Result) (runFlags, error) {
 	var flags runFlags
 	if r.Repro == "" {
 		for name, value := range r.Settings {
@@ -133,23 +159,32 @@ func flagsOfRecord(r *scenarios.Result) (runFlags, error) {
 	set := pflag.NewFlagSet("repro", pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	flags.add(set)
-	flags.addMutant(set)
+	flags.addMutant(set, c.Name)
 	if err := set.Parse(words); err != nil {
+		var invalid *pflag.InvalidValueError
+		if errors.As(err, &invalid) {
+			err = fmt.Errorf("--%s: %w", invalid.GetFlag().Name, invalid.Unwrap())
+		}
 		return flags, fmt.Errorf("its repro command cannot be read: %w", err)
 	}
 	return flags, nil
 }
 
-// override takes over the flags that were given.
-func (f *runFlags) override(given *pflag.FlagSet, by runFlags) {
-	if given.Changed("faults") {
-		f.faults = by.faults
+// override takes over the flags that were given, and returns them.
+func (f *runFlags) override(given *pflag.FlagSet, by runFlags) (overridden []string) {
+	for _, flag := range []struct {
+		name string
+		take func()
+	}{
+		{"faults", func() { f.faults = by.faults }},
+		{"set", func() { f.set = append(f.set, by.set...) }},
+		{"strategy", func() { f.strategy = by.strategy }},
+		{"mutant", func() { f.mutant = by.mutant }},
+	} {
+		if given.Changed(flag.name) {
+			flag.take()
+			overridden = append(overridden, "--"+flag.name)
+		}
 	}
-	if given.Changed("strategy") {
-		f.strategy = by.strategy
-	}
-	if given.Changed("mutant") {
-		f.mutant = by.mutant
-	}
-	f.set = append(f.set, by.set...)
+	return overridden
 }

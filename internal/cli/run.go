@@ -50,7 +50,7 @@ run shard --seed 17 --faults plan.yaml --set clients=5`),
 			if run.mutantToBuild() != "" {
 				return c.runMutant(cmd.Context(), run.mutant)
 			}
-			opt, err := c.options(s, &run, seeds.seeds.At(0))
+			opt, err := c.options(cmd.Context(), s, &run, seeds.seeds.At(0))
 			if err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ run shard --seed 17 --faults plan.yaml --set clients=5`),
 	}
 	seeds.add(cmd.Flags(), defaultSeeds, true)
 	run.add(cmd.Flags())
-	run.addMutant(cmd.Flags())
+	run.addMutant(cmd.Flags(), c.Name)
 	addWorkers(cmd.Flags(), &workers)
 	json.add(cmd.Flags(), "the result of each seed")
 	cmd.Flags().BoolVar(&keepGoing, "keep-going", false, "run all seeds, whatever fails")

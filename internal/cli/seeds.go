@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,9 +120,14 @@ func (f *seedFlags) check(flags *pflag.FlagSet) error {
 	return nil
 }
 
+// durationText is what looks like a duration, be it too long for one.
+var durationText = regexp.MustCompile(`^(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+$`)
+
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	switch {
+	case err != nil && durationText.MatchString(text):
+		return 0, fmt.Errorf("%s is too long: the longest is %s", text, time.Duration(math.MaxInt64).Truncate(time.Hour))
 	case err != nil:
 		return 0, fmt.Errorf("%q is not a duration: write it like 30s, 10m or 2h", text)
 	case d <= 0:
@@ -140,6 +146,9 @@ type parsedFlag struct {
 func (f *parsedFlag) String() string { return f.text }
 func (f *parsedFlag) Type() string   { return f.typ }
 func (f *parsedFlag) Set(text string) error {
+	if text == "" {
+		return fmt.Errorf("it is empty: give %s", f.typ)
+	}
 	if err := f.parse(text); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,24 +23,27 @@ type runFlags struct {
 	set      []string
 	strategy string
 	mutant   string
+
+	// plan is what was read for faults, if that is not a profile.
+	plan *faults.Plan
 }
 
 func (f *runFlags) add(flags *pflag.FlagSet) {
 	text := func(name, typ string, set func(string), usage string) {
 		flags.Var(&parsedFlag{typ: typ, parse: func(text string) error { set(text); return nil }}, name, usage)
 	}
-	text("faults", "PROFILE|FILE", func(text string) { f.faults = text }, "the profile by which each seed draws its faults ("+
-		strings.Join(faults.Profiles(), ", ")+"), or a file with a plan of faults, - for standard input (default: the scenario's profile)")
+	text("faults", "PROFILE|FILE|{PLAN}", func(text string) { f.faults = text }, "the profile by which each seed draws its faults ("+
+		strings.Join(faults.Profiles(), ", ")+"), or a file with a plan of faults, - for standard input, or the plan itself as {faults: [...]} (default: the scenario's profile)")
 	text("set", "K=V", func(text string) { f.set = append(f.set, text) },
 		"change a setting of the scenario; may be repeated, the last value of a setting counts")
 	text("strategy", strings.Join(sim.Strategies(), "|"), func(text string) { f.strategy = text },
 		"what goes first when several things could happen next (default: random)")
 }
 
-// addMutant registers --mutant.
-func (f *runFlags) addMutant(flags *pflag.FlagSet) {
+// addMutant registers --mutant of a program.
+func (f *runFlags) addMutant(flags *pflag.FlagSet, program string) {
 	flags.Var(&parsedFlag{typ: "NAME", parse: func(text string) error { f.mutant = text; return nil }},
-		"mutant", "plant this bug first: builds simrun anew from source. See simrun mutants --list")
+		"mutant", "plant this bug first: builds "+program+" anew from source. See "+program+" mutants --list")
 }
 
 // scenario finds a scenario by name.
@@ -61,40 +65,56 @@ func (c *Command) scenarioNames() []string {
 }
 
 // options makes and checks the options that the flags stand for; seed is one to check them with.
-func (c *Command) options(s *scenarios.Scenario, f *runFlags, seed uint64) (scenarios.Options, error) {
+func (c *Command) options(ctx context.Context, s *scenarios.Scenario, f *runFlags, seed uint64) (scenarios.Options, error) {
 	opt := scenarios.Options{Seed: seed, Strategy: f.strategy}
 	if f.strategy != "" && !slices.Contains(sim.Strategies(), f.strategy) {
 		return opt, usagef("--strategy: there is no strategy %q%s", f.strategy, suggestion(f.strategy, sim.Strategies()))
 	}
 	var err error
-	if opt.Settings, err = parseSettings(s, f.set); err != nil {
+	if opt.Settings, err = parseSettings(ctx, s, f.set); err != nil {
 		return opt, err
 	}
 	if f.faults != "" {
 		if slices.Contains(faults.Profiles(), f.faults) {
 			opt.Profile = f.faults
 		} else {
-			if opt.Plan, err = c.readPlan(f.faults); err != nil {
+			if opt.Plan, err = c.readPlan(ctx, f.faults); err != nil {
 				return opt, err
 			}
+			f.plan = opt.Plan
 			// A profile decides more than the plan: whether production code takes its rare paths.
 			if slices.Contains(faults.Profiles(), opt.Plan.Profile) {
 				opt.Profile = opt.Plan.Profile
 			}
 		}
 	}
-	if err := s.Check(opt); err != nil {
-		var plan *faults.PlanError
-		if errors.As(err, &plan) && opt.Plan != nil {
-			return opt, usagef("--faults: %s: %w", f.faults, err)
-		}
-		return opt, &usageError{fmt.Errorf("scenario %s: %w", s.Name, err)}
+	_, err = c.faultPlan(ctx, s, opt, f)
+	return opt, err
+}
+
+// faultPlan is the plan of a run, with what is wrong with the options told apart: a setting or a
+// plan is the caller's to mend, all else the author's of the scenario.
+func (c *Command) faultPlan(ctx context.Context, s *scenarios.Scenario, opt scenarios.Options, f *runFlags) (*faults.Plan, error) {
+	plan, err := checking(ctx, s, func() (*faults.Plan, error) { return s.FaultPlan(opt) })
+	var wrongPlan *faults.PlanError
+	var wrongSetting *scenarios.SettingError
+	var status statusError
+	var build *scenarios.BuildError
+	switch {
+	case err == nil:
+		return plan, nil
+	case errors.As(err, &wrongPlan) && opt.Plan != nil:
+		return nil, usagef("--faults: %s: %w", planName(f.faults), err)
+	case errors.As(err, &wrongSetting):
+		return nil, usagef("scenario %s: %w", s.Name, err)
+	case errors.As(err, &status), errors.As(err, &build): // which says all there is to say
+		return nil, err
 	}
-	return opt, nil
+	return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
 }
 
 // parseSettings reads the values of --set.
-func parseSettings(s *scenarios.Scenario, set []string) (map[string]string, error) {
+func parseSettings(ctx context.Context, s *scenarios.Scenario, set []string) (map[string]string, error) {
 	var known []string
 	for _, setting := range s.AllSettings() {
 		known = append(known, setting.Name)
@@ -110,25 +130,50 @@ func parseSettings(s *scenarios.Scenario, set []string) (map[string]string, erro
 		}
 		settings[name] = value
 	}
-	if err := s.CheckSettings(settings); err != nil {
+	_, err := checking(ctx, s, func() (struct{}, error) { return struct{}{}, s.CheckSettings(settings) })
+	var wrong *scenarios.SettingError
+	if errors.As(err, &wrong) {
 		return nil, usagef("--set: %w", err)
 	}
-	return settings, nil
+	return settings, err
 }
 
-// readPlan reads a fault plan from a file; its name is not that of a profile.
-func (c *Command) readPlan(name string) (*faults.Plan, error) {
+// isInline says whether the value of --faults is a plan itself.
+func isInline(value string) bool { return strings.HasPrefix(value, "{") }
+
+// planName is how messages call the plan that is the value of --faults.
+func planName(value string) string {
+	switch {
+	case isInline(value):
+		return "the plan given"
+	case value == "-":
+		return "standard input"
+	}
+	return value
+}
+
+// planBytes bounds what is read of a plan. A plan that long is refused.
+const planBytes = 1 << 20
+
+// readPlan reads the fault plan that is the value of --faults, which is not a profile's name.
+func (c *Command) readPlan(ctx context.Context, name string) (*faults.Plan, error) {
 	var data []byte
 	var err error
-	if name == "-" {
+	switch {
+	case isInline(name):
+		data = []byte(name)
+	case name == "-":
 		if c.stdinPlan == nil {
-			c.stdinPlan, err = io.ReadAll(c.Stdin)
+			c.stdinPlan, err = io.ReadAll(io.LimitReader(awaitedReader{ctx, c.Stdin}, planBytes))
 		}
 		data = c.stdinPlan
-	} else {
-		data, err = os.ReadFile(name)
+	default:
+		data, err = await(ctx, func() ([]byte, error) { return readStart(name, planBytes) })
 	}
+	var interrupted statusError
 	switch {
+	case errors.As(err, &interrupted):
+		return nil, err
 	case errors.Is(err, os.ErrNotExist) && !strings.ContainsAny(name, `./\`):
 		return nil, usagef("--faults: there is no fault profile and no file %q%s", name, suggestion(name, faults.Profiles()))
 	case err != nil:
@@ -136,9 +181,19 @@ func (c *Command) readPlan(name string) (*faults.Plan, error) {
 	}
 	plan, err := faults.ParsePlan(data)
 	if err != nil {
-		return nil, usagef("--faults: %s: %w", name, err)
+		return nil, usagef("--faults: %s: %w", planName(name), err)
 	}
 	return plan, nil
+}
+
+// readStart reads the beginning of a file.
+func readStart(name string, most int64) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most))
 }
 
 // reproCommand is the command that runs one seed of a scenario again.
@@ -172,7 +227,11 @@ func (f *runFlags) arguments(s *scenarios.Scenario) []string {
 			args = append(args, "--set", name+"="+values[name])
 		}
 	}
-	if f.faults != "" && f.faults != defaultProfile(s) {
+	switch {
+	case f.plan != nil:
+		// The plan itself: the file may be another one by the time, and standard input is gone.
+		args = append(args, "--faults", f.plan.Inline())
+	case f.faults != "" && f.faults != defaultProfile(s):
 		args = append(args, "--faults", f.faults)
 	}
 	if f.strategy != "" && f.strategy != "random" {

@@ -46,20 +46,21 @@ verify full --seeds 1-100 --faults chaos`),
 			if run.mutantToBuild() != "" {
 				return c.runMutant(cmd.Context(), run.mutant)
 			}
-			opt, err := c.options(s, &run, seeds.seeds.At(0))
+			opt, err := c.options(cmd.Context(), s, &run, seeds.seeds.At(0))
 			if err != nil {
 				return err
 			}
 			a := &audit{
 				Command: c, scenario: s, flags: &run, options: opt, seeds: seeds.seeds, workers: workers,
-				terminal: c.terminal(c.Stdout), differences: map[uint64]string{}, explained: map[uint64]bool{},
+				terminal: c.terminal(c.Stdout), first: map[uint64]scenarios.Result{}, compared: map[uint64]bool{},
+				differences: map[uint64]string{}, explained: map[uint64]bool{},
 			}
 			return a.run(cmd.Context(), child)
 		},
 	}
 	seeds.add(cmd.Flags(), defaultVerifySeeds, false)
 	run.add(cmd.Flags())
-	run.addMutant(cmd.Flags())
+	run.addMutant(cmd.Flags(), c.Name)
 	addWorkers(cmd.Flags(), &workers)
 	cmd.Flags().BoolVar(&child, "child", true, "run the seeds in a process of their own too")
 	return cmd
@@ -76,13 +77,14 @@ type audit struct {
 	terminal *reports.Terminal
 
 	first map[uint64]scenarios.Result
+	// compared are the seeds that were run again.
+	compared map[uint64]bool
 	// differences says for each seed that is not deterministic how that shows.
 	differences map[uint64]string
 	explained   map[uint64]bool
 }
 
 func (a *audit) run(ctx context.Context, child bool) error {
-	a.first = make(map[uint64]scenarios.Result)
 	a.pass(ctx, "first run", a.seeds, a.workers, func(r scenarios.Result) { a.first[r.Seed] = r })
 	other := 1
 	if a.workers == 1 {
@@ -128,7 +130,11 @@ func (a *audit) pass(ctx context.Context, title string, seeds scenarios.Seeds, w
 // compare compares a result with that of the first run.
 func (a *audit) compare(r scenarios.Result, how string) {
 	first, ok := a.first[r.Seed]
-	if _, known := a.differences[r.Seed]; known || !ok {
+	if !ok {
+		return
+	}
+	a.compared[r.Seed] = true
+	if _, known := a.differences[r.Seed]; known {
 		return
 	}
 	if field, was, is := differingField(first, r); field != "" {
@@ -138,7 +144,7 @@ func (a *audit) compare(r scenarios.Result, how string) {
 
 func (a *audit) conclude(ctx context.Context, runs int) error {
 	s := reports.Audit{
-		Scenario: a.scenario.Name, Seeds: len(a.first), Runs: runs,
+		Scenario: a.scenario.Name, Seeds: a.seeds.Len(), Compared: len(a.compared), Runs: runs,
 		Differing: slices.Sorted(maps.Keys(a.differences)), Interrupted: ctx.Err() != nil,
 	}
 	for _, r := range a.first {
@@ -157,6 +163,8 @@ func (a *audit) conclude(ctx context.Context, runs int) error {
 		return status(exitUnknown)
 	case ctx.Err() != nil:
 		return status(interruptStatus(context.Cause(ctx)))
+	case uint64(len(a.compared)) < a.seeds.Len():
+		return status(exitUnknown)
 	}
 	return nil
 }

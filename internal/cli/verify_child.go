@@ -33,9 +33,16 @@ func (a *audit) childCommand(ctx context.Context, args ...string) (*exec.Cmd, er
 			return nil, err
 		}
 	}
-	cmd := exec.CommandContext(ctx, binary, append(args, a.flags.arguments(a.scenario)...)...)
+	flags := *a.flags
+	var plan []byte
+	if flags.plan != nil {
+		// Not as an argument: that must not be longer than the system has it.
+		plan = flags.plan.YAML()
+		flags.faults, flags.plan = "-", nil
+	}
+	cmd := exec.CommandContext(ctx, binary, append(args, flags.arguments(a.scenario)...)...)
 	cmd.Env = childEnvironment()
-	cmd.Stdin = bytes.NewReader(a.stdinPlan) // for --faults -
+	cmd.Stdin = bytes.NewReader(plan)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	return cmd, nil

@@ -68,19 +68,23 @@ type Runtime interface {
 	// nothing.
 	Lock()
 	Unlock()
-	// Parker returns a handle with which the calling task can wait once.
+	// Parker returns a handle with which the calling task can wait once. The lock is held,
+	// from here until what is to wake the task has been arranged.
 	Parker() Parker
 	// Choose returns a number in [0, n), n > 0: which of n ready cases goes first.
 	Choose(n int) int
 	// WithCancel is [WithCancel].
 	WithCancel(parent context.Context) (context.Context, context.CancelFunc)
-	// WatchDone calls wake once ctx is done, unless stop is called before. Wake must
-	// not block. Contexts whose Done is nil are never passed.
+	// WatchDone calls wake once ctx is done, unless stop is called before. Wake takes the
+	// lock, and does not wait. Contexts whose Done is nil are never passed. The lock is
+	// held, for stop too.
 	WatchDone(ctx context.Context, wake func()) (stop func())
 	// WatchTime calls wake when a value may be waiting in c, a timer channel of this
-	// host's clock, unless stop is called before. Wake must not block.
+	// host's clock, unless stop is called before. Wake takes the lock, and does not wait.
+	// It is called by the task that asked for a Parker last and will park with it. The
+	// lock is held, for stop too.
 	WatchTime(c <-chan time.Time, wake func()) (stop func())
-	// PollTime takes the value waiting in c, if any.
+	// PollTime takes the value waiting in c, if any. C may be nil. The lock is held.
 	PollTime(c <-chan time.Time) (time.Time, bool)
 }
 
@@ -89,8 +93,8 @@ type Parker interface {
 	// Park blocks the calling task until Unpark is called. An Unpark that came
 	// first makes Park return at once.
 	Park(why Wait)
-	// Unpark wakes the task, from any task or from a kernel callback. Calls after the
-	// first have no effect.
+	// Unpark wakes the task, from any task or from a kernel callback. It is called once at
+	// most.
 	Unpark()
 }
 

@@ -19,6 +19,16 @@ var (
 	ErrInUse = errors.New("host: port in use")
 	// ErrNoHost: no machine has that name.
 	ErrNoHost = errors.New("host: no such host")
+	// ErrTooLong: the message is longer than MaxMessage or MaxDatagram, and was not sent.
+	ErrTooLong = errors.New("host: message too long")
+)
+
+const (
+	// MaxMessage is the length, in bytes, of the longest message that a Conn sends.
+	MaxMessage = 64 << 20
+	// MaxDatagram is the length, in bytes, of the longest datagram that a Socket sends: what an
+	// IP packet carries, less room for the names of the ends.
+	MaxDatagram = 60 << 10
 )
 
 // Net is one machine's network. Addresses are "name:port": the machine's name and the port's
@@ -38,21 +48,28 @@ type Net interface {
 type Listener interface {
 	// Accept waits for the next connection. It fails with ErrClosed or ctx's error.
 	Accept(ctx context.Context) (Conn, error)
-	// Close stops accepting; connections already accepted go on.
+	// Close stops accepting; connections already accepted go on, those that nobody has accepted
+	// are reset. Closed again, it fails with ErrClosed.
 	Close() error
+	// Addr is the address that peers dial.
+	Addr() string
 }
 
 // Conn is an ordered, reliable connection that keeps message boundaries: what arrives is a
-// prefix of what was sent. Any number of tasks may use it.
+// prefix of what was sent. Any number of tasks may use it. A context that ends while Send or
+// Recv waits leaves the connection as it was.
 type Conn interface {
 	// Send sends one message. A nil error means that it is on its way, not that it arrived.
-	// The message is copied. Send waits while too much is on its way.
+	// The message is copied. Send waits while too much is on its way that the peer has not
+	// received. It fails with ErrReset, ErrTimeout, ErrClosed or ErrTooLong, or with ctx's
+	// error.
 	Send(ctx context.Context, msg []byte) error
 	// Recv waits for the next message. It fails with io.EOF after the peer closed and all
 	// its messages were received, with ErrReset, ErrTimeout or ErrClosed, or with ctx's error.
 	// The message belongs to the caller.
 	Recv(ctx context.Context) ([]byte, error)
-	// Close ends both directions; messages already sent still arrive.
+	// Close ends both directions, and with ErrClosed whatever waits in Send or Recv; messages
+	// already sent still arrive. Closed again, it fails with ErrClosed.
 	Close() error
 	// LocalAddr and RemoteAddr are the ends' addresses.
 	LocalAddr() string
@@ -61,11 +78,12 @@ type Conn interface {
 
 // Socket sends and receives datagrams, each of which may be lost, repeated, or overtaken.
 type Socket interface {
-	// SendTo sends one datagram. An error means that it was not sent; nil promises nothing.
+	// SendTo sends one datagram. It fails with ErrNoHost, ErrClosed or ErrTooLong, which mean
+	// that it was not sent; nil promises nothing.
 	SendTo(addr string, msg []byte) error
 	// RecvFrom waits for the next datagram. It fails with ErrClosed or ctx's error.
 	RecvFrom(ctx context.Context) (from string, msg []byte, err error)
-	// Close closes the socket.
+	// Close closes the socket. Closed again, it fails with ErrClosed.
 	Close() error
 }
 

@@ -10,7 +10,7 @@ import (
 // which saves its allocation.
 type Case interface {
 	// try completes the case if it is ready. The lock is held.
-	try() bool
+	try(rt Runtime) bool
 	// arm makes op fire when the case becomes ready. The lock is held.
 	arm(rt Runtime, op *selection, index int)
 	// disarm undoes arm; fired tells that this case is the one that fired. The lock is
@@ -58,7 +58,7 @@ func selectOn(rt Runtime, ordered, try bool, cases ...Case) int {
 			// A rotation, not a shuffle: with a random start each ready case has its
 			// chance, at the price of one number.
 			i := (start + k) % len(cases)
-			if cases[i].try() {
+			if cases[i].try(rt) {
 				rt.Unlock()
 				return i
 			}
@@ -74,12 +74,13 @@ func selectOn(rt Runtime, ordered, try bool, cases ...Case) int {
 		rt.Unlock()
 		op.parker.Park(Wait{"select", names(cases), op})
 		rt.Lock()
-		done := false
+		// The one that fired comes last: it panics when it is a send on a closed channel.
 		for i, c := range cases {
-			if ok := c.disarm(i == op.fired); i == op.fired {
-				done = ok
+			if i != op.fired {
+				c.disarm(false)
 			}
 		}
+		done := cases[op.fired].disarm(true)
 		rt.Unlock()
 		if done {
 			return op.fired
@@ -131,7 +132,7 @@ func (r *recvCase[T]) set(v T, ok bool) {
 	}
 }
 
-func (r *recvCase[T]) try() bool {
+func (r *recvCase[T]) try(Runtime) bool {
 	if r.c == nil {
 		return false
 	}
@@ -169,7 +170,7 @@ type sendCase[T any] struct {
 	w waiter[T]
 }
 
-func (s *sendCase[T]) try() bool { return s.c != nil && s.c.trySend(s.v) }
+func (s *sendCase[T]) try(Runtime) bool { return s.c != nil && s.c.trySend(s.v) }
 
 func (s *sendCase[T]) arm(_ Runtime, op *selection, index int) {
 	if s.c != nil {
@@ -210,7 +211,7 @@ type doneCase struct {
 	stop func()
 }
 
-func (d *doneCase) try() bool { return d.ctx.Err() != nil }
+func (d *doneCase) try(Runtime) bool { return d.ctx.Err() != nil }
 
 func (d *doneCase) arm(rt Runtime, op *selection, index int) {
 	if d.ctx.Done() != nil {
@@ -239,20 +240,8 @@ type timeCase struct {
 	stop func()
 }
 
-func (t *timeCase) try() bool {
-	// The runtime is known only once the case was armed; before that the channel itself
-	// is asked, which is what a runtime without a side buffer does as well.
-	var v time.Time
-	var ok bool
-	if t.rt != nil {
-		v, ok = t.rt.PollTime(t.c)
-	} else {
-		select {
-		case v = <-t.c:
-			ok = true
-		default:
-		}
-	}
+func (t *timeCase) try(rt Runtime) bool {
+	v, ok := rt.PollTime(t.c)
 	if ok && t.v != nil {
 		*t.v = v
 	}
@@ -271,7 +260,7 @@ func (t *timeCase) disarm(fired bool) bool {
 		t.stop()
 		t.stop = nil
 	}
-	return fired && t.try()
+	return fired && t.try(t.rt)
 }
 
 func (t *timeCase) name() string { return "timer" }
