@@ -49,8 +49,10 @@ func eventOrEnd(line string) string {
 // Audit is what an audit of determinism came to.
 type Audit struct {
 	Scenario string
-	// Seeds were run, each Runs times.
-	Seeds, Runs int
+	// Seeds were asked for, each to be run Runs times. Compared were run more than once.
+	Seeds    uint64
+	Runs     int
+	Compared int
 	// Differing are the seeds that did not come out the same.
 	Differing []uint64
 	// Failed and Unknown count the seeds whose verdict that was, in the first run.
@@ -73,16 +75,28 @@ func firstSeeds(seeds []uint64) string {
 // Audit prints what an audit of determinism came to.
 func (t *Terminal) Audit(a Audit) error {
 	var b strings.Builder
-	word := t.paint(green, "deterministic")
-	if len(a.Differing) > 0 {
+	whole := !a.Interrupted && uint64(a.Compared) == a.Seeds
+	var word string
+	switch {
+	case len(a.Differing) > 0:
 		word = t.paint(red, fmt.Sprintf("%d not deterministic", len(a.Differing))) + ": " + firstSeeds(a.Differing)
+	case a.Compared == 0:
+		word = t.paint(yellow, "nothing is known")
+	case whole:
+		word = t.paint(green, "deterministic")
+	default:
+		word = t.paint(yellow, "no difference so far")
 	}
-	fmt.Fprintf(&b, "%s: %s run %d times each: %s\n", a.Scenario, plural(a.Seeds, "seed"), a.Runs, word)
+	if whole {
+		fmt.Fprintf(&b, "%s: %s run %d times each: %s\n", a.Scenario, plural(a.Seeds, "seed"), a.Runs, word)
+	} else {
+		fmt.Fprintf(&b, "%s: %d of %s compared: %s\n", a.Scenario, a.Compared, plural(a.Seeds, "seed"), word)
+	}
 	if a.Failed > 0 || a.Unknown > 0 {
 		fmt.Fprintf(&b, "(%d failed and %d could not be judged, which an audit does not mind)\n", a.Failed, a.Unknown)
 	}
 	if a.Interrupted {
-		fmt.Fprintf(&b, "%s: not all seeds were run that often\n", t.paint(yellow, "interrupted"))
+		fmt.Fprintf(&b, "%s: not all seeds were run as often as they should have been\n", t.paint(yellow, "interrupted"))
 	}
 	return t.block(&b)
 }

@@ -11,8 +11,8 @@ import (
 
 // What failed in a file written by `simrun run --json`, and how to see it again.
 func ExampleReadResults() {
-	file := strings.NewReader(`{"scenario":"shard","seed":16,"verdict":"pass"}
-{"scenario":"shard","seed":17,"verdict":"fail","failures":[{"oracle":"panic","message":"nil map"}],"repro":"simrun repro shard:17"}
+	file := strings.NewReader(`{"scenario":"shard","seed":16,"verdict":"pass","trace_hash":"00000000000000aa"}
+{"scenario":"shard","seed":17,"verdict":"fail","trace_hash":"00000000000000bb","failures":[{"oracle":"panic","message":"nil map"}],"repro":"simrun repro shard:17"}
 `)
 	for r, err := range reports.ReadResults(file) {
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/simrun-dev/simrun/scenarios"
 )
@@ -19,10 +20,42 @@ type Detail struct {
 	InForce []string
 	// Plan is the plan of faults, one fault a line; nil is not shown.
 	Plan []string
+	// Log are the last lines that the processes logged before the failure; nil is not shown.
+	Log []string
 	// Trace are the last events before the failure, one a line; nil is not shown.
 	Trace []string
 	// Warning is something else that the reader must know.
 	Warning string
+}
+
+const (
+	// failuresShown bounds how many of a run's failures a block has.
+	failuresShown = 10
+	// messageWidth is how many characters of a message are on a line, where it can be parted.
+	messageWidth = 110
+)
+
+// wrapped parts the lines of a message that are too long to be read, behind semicolons.
+func wrapped(message string) string {
+	var b strings.Builder
+	for line := range strings.Lines(message) {
+		width := 0
+		for i, part := range strings.SplitAfter(line, "; ") {
+			part = strings.TrimSuffix(part, " ")
+			length := utf8.RuneCountInString(part)
+			switch {
+			case i > 0 && width+1+length > messageWidth:
+				b.WriteString("\n    ")
+				width = 4
+			case i > 0:
+				b.WriteByte(' ')
+				width++
+			}
+			b.WriteString(part)
+			width += length
+		}
+	}
+	return b.String()
 }
 
 // Failure prints a block about a run that failed or could not be judged: what, when, under which
@@ -34,10 +67,14 @@ func (t *Terminal) Failure(r scenarios.Result, d Detail) error {
 		word = t.paint(yellow, strings.ToUpper(string(r.Verdict)))
 	}
 	fmt.Fprintf(&b, "%s %s\n", word, t.paint(bold, fmt.Sprintf("%s seed %d", r.Scenario, r.Seed)))
-	for i := range r.Failures {
+	more := max(0, len(r.Failures)-failuresShown)
+	for i := range r.Failures[:len(r.Failures)-more] {
 		f := &r.Failures[i]
-		b.WriteString(indented("  ", f.Oracle+": "+f.Message))
+		b.WriteString(indented("  ", wrapped(f.Oracle+": "+f.Message)))
 		fmt.Fprintf(&b, "    at virtual %s (event %d)\n", virtual(time.Duration(f.AtNS)), f.Event)
+	}
+	if more > 0 {
+		fmt.Fprintf(&b, "  and %d more\n", more)
 	}
 	field := func(name, value string) { fmt.Fprintf(&b, "  %-10s %s\n", name, value) }
 	if d.InForce != nil {
@@ -53,6 +90,7 @@ func (t *Terminal) Failure(r scenarios.Result, d Detail) error {
 	field("run", fmt.Sprintf("%s of virtual time, %s, %s, trace hash %s",
 		virtual(r.VirtualTime()), plural(r.Events, "event"), plural(r.Ops, "operation"), r.TraceHash))
 	section(&b, "plan", d.Plan)
+	section(&b, "last log lines", d.Log)
 	section(&b, "last events", d.Trace)
 	if d.Warning != "" {
 		field("warning", t.paint(yellow, d.Warning))

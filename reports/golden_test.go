@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,7 @@ func TestFailure(t *testing.T) {
 			Command:  "go run ./cmd/simrun repro shard:17 --set clients=5 --strategy pct",
 			InForce:  []string{"net.loss/2 on s1", "clock.skew/1 on s2"},
 			Plan:     []string{"1s to 2s net.loss/2 on s1"},
+			Log:      []string{"4709 s1 upper moved"},
 			Trace:    []string{"4710 deliver", "4711 FAIL"},
 			Warning:  "not deterministic",
 		})
@@ -77,6 +79,14 @@ func TestFailure(t *testing.T) {
 		r.Verdict, r.Faults, r.Settings = scenarios.Unknown, nil, nil
 		r.Failures = []scenarios.Failure{{Oracle: "vacuous", Message: "no operation succeeded"}}
 		return t.Failure(r, reports.Detail{InForce: []string{}, Plan: []string{}})
+	})
+	golden(t, "failure-with-much-to-say", func(t *reports.Terminal) error {
+		r := failed()
+		r.Failures = nil
+		for i := range 12 {
+			r.Failures = append(r.Failures, scenarios.Failure{Oracle: "shard/sum", Message: strings.Repeat("a row is missing; another is there twice; ", i) + "that is all\nhistory; short"})
+		}
+		return t.Failure(r, reports.Detail{})
 	})
 	golden(t, "one-line", func(t *reports.Terminal) error {
 		passed, unknown, bare := failed(), failed(), failed()
@@ -136,9 +146,11 @@ func TestMutants(t *testing.T) {
 		for _, o := range outcomes {
 			errs = append(errs, t.MutantRow(o))
 		}
-		return errors.Join(append(errs, t.MutantSummary(outcomes))...)
+		return errors.Join(append(errs, t.MutantSummary(outcomes, len(outcomes)))...)
 	})
-	golden(t, "mutants-all-caught", func(t *reports.Terminal) error { return t.MutantSummary(outcomes[:1]) })
+	golden(t, "mutants-all-caught", func(t *reports.Terminal) error { return t.MutantSummary(outcomes[:1], 1) })
+	golden(t, "mutants-interrupted", func(t *reports.Terminal) error { return t.MutantSummary(outcomes[:1], 6) })
+	golden(t, "mutants-none-done", func(t *reports.Terminal) error { return t.MutantSummary(nil, 6) })
 	golden(t, "mutants-list", func(t *reports.Terminal) error {
 		return t.MutantList([]*mutants.Mutant{
 			{
@@ -167,10 +179,16 @@ func TestAudit(t *testing.T) {
 		return t.Divergence(d)
 	})
 	golden(t, "audit", func(t *reports.Terminal) error {
-		return t.Audit(reports.Audit{Scenario: "shard", Seeds: 20, Runs: 3})
+		return t.Audit(reports.Audit{Scenario: "shard", Seeds: 20, Compared: 20, Runs: 3})
+	})
+	golden(t, "audit-interrupted", func(t *reports.Terminal) error {
+		return t.Audit(reports.Audit{Scenario: "shard", Seeds: 20, Compared: 12, Runs: 2, Interrupted: true})
+	})
+	golden(t, "audit-of-nothing", func(t *reports.Terminal) error {
+		return t.Audit(reports.Audit{Scenario: "shard", Seeds: 20, Runs: 2, Interrupted: true})
 	})
 	golden(t, "audit-differing", func(t *reports.Terminal) error {
-		a := reports.Audit{Scenario: "shard", Seeds: 200, Runs: 2, Failed: 2, Unknown: 1, Interrupted: true}
+		a := reports.Audit{Scenario: "shard", Seeds: 200, Compared: 200, Runs: 2, Failed: 2, Unknown: 1, Interrupted: true}
 		for seed := range uint64(30) {
 			a.Differing = append(a.Differing, seed)
 		}
@@ -200,7 +218,7 @@ func TestLists(t *testing.T) {
 func TestBlocksAreSetApart(t *testing.T) {
 	var out bytes.Buffer
 	terminal := &reports.Terminal{Out: &out}
-	audit := reports.Audit{Scenario: "shard", Seeds: 1, Runs: 2}
+	audit := reports.Audit{Scenario: "shard", Seeds: 1, Compared: 1, Runs: 2}
 	require.NoError(t, terminal.Audit(audit))
 	require.NoError(t, terminal.Audit(audit))
 	const line = "shard: 1 seed run 2 times each: deterministic\n"

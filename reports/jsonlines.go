@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 
 	"github.com/simrun-dev/simrun/scenarios"
 	"github.com/simrun-dev/simrun/scenarios/mutants"
@@ -83,6 +84,10 @@ func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e
 
 func (e *LineError) Unwrap() error { return e.Err }
 
+// ErrCutOff says that the last line is only the beginning of a record: the writer was killed, or
+// the disk was full.
+var ErrCutOff = errors.New("the record is cut off")
+
 // ReadResults reads what [JSONLines.Result] wrote, one result after the other. Empty lines are
 // passed over, keys that are not known ignored. After an error, a [*LineError] or that of r, it
 // ends.
@@ -94,6 +99,10 @@ func ReadResults(r io.Reader) iter.Seq2[scenarios.Result, error] {
 			if len(bytes.TrimSpace(line)) > 0 {
 				result, err := parseResult(line)
 				if err != nil {
+					var syntax *json.SyntaxError
+					if errors.Is(readErr, io.EOF) && errors.As(err, &syntax) && syntax.Offset >= int64(len(line)) {
+						err = ErrCutOff
+					}
 					yield(scenarios.Result{}, &LineError{Line: n, Err: err})
 					return
 				}
@@ -112,16 +121,40 @@ func ReadResults(r io.Reader) iter.Seq2[scenarios.Result, error] {
 	}
 }
 
+var traceHash = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// recordError is an error of package json in words for people who know the keys, not the types.
+type recordError struct{ err error }
+
+func (e *recordError) Unwrap() error { return e.err }
+
+func (e *recordError) Error() string {
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(e.err, &mistyped) {
+		if mistyped.Field == "" {
+			return fmt.Sprintf("not the record of a run, which is an object, but %s", mistyped.Value)
+		}
+		return fmt.Sprintf("not the record of a run: %s cannot be %s", mistyped.Field, mistyped.Value)
+	}
+	var syntax *json.SyntaxError
+	if errors.As(e.err, &syntax) {
+		return fmt.Sprintf("not the record of a run: it is not JSON from column %d on", syntax.Offset)
+	}
+	return "not the record of a run"
+}
+
 func parseResult(line []byte) (scenarios.Result, error) {
 	var r scenarios.Result
 	if err := json.Unmarshal(line, &r); err != nil {
-		return r, fmt.Errorf("not the record of a run: %w", err)
+		return r, &recordError{err}
 	}
 	switch {
 	case r.Scenario == "":
 		return r, errors.New("not the record of a run: it has no scenario")
 	case r.Verdict != scenarios.Pass && r.Verdict != scenarios.Fail && r.Verdict != scenarios.Unknown:
 		return r, fmt.Errorf("not the record of a run: verdict %q is none of pass, fail, unknown", r.Verdict)
+	case !traceHash.MatchString(r.TraceHash):
+		return r, fmt.Errorf("not the record of a run: trace_hash %q is not 16 hexadecimal digits", r.TraceHash)
 	}
 	return r, nil
 }

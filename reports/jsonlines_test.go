@@ -97,7 +97,7 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 }
 
 func TestReadResults(t *testing.T) {
-	const pass = `{"scenario":"shard","seed":1,"verdict":"pass"}`
+	const pass = `{"scenario":"shard","seed":1,"verdict":"pass","trace_hash":"00000000000000aa"}`
 	for name, test := range map[string]struct {
 		text    string
 		results int
@@ -107,13 +107,16 @@ func TestReadResults(t *testing.T) {
 		"nothing":          {"", 0, 0, ""},
 		"no newline":       {pass, 1, 0, ""},
 		"empty lines":      {"\n" + pass + "\r\n\n  \n" + pass + "\n", 2, 0, ""},
-		"unknown key":      {`{"scenario":"shard","verdict":"fail","colour":"red"}`, 1, 0, ""},
-		"not JSON":         {pass + "\nFAIL shard seed 17\n" + pass, 1, 2, "line 2: not the record of a run: invalid character"},
-		"cut short":        {pass + "\n" + pass[:20], 1, 2, "line 2: not the record of a run: unexpected end"},
-		"wrong type":       {`{"scenario":"shard","verdict":"pass","seed":"x"}`, 0, 1, "line 1: "},
+		"unknown key":      {`{"scenario":"shard","verdict":"fail","trace_hash":"00000000000000aa","colour":"red"}`, 1, 0, ""},
+		"not JSON":         {pass + "\nFAIL shard seed 17\n" + pass, 1, 2, "line 2: not the record of a run: it is not JSON from column 1 on"},
+		"cut short":        {pass + "\n" + pass[:20], 1, 2, "line 2: the record is cut off"},
+		"cut in between":   {pass[:20] + "\n" + pass, 0, 1, "line 1: not the record of a run: it is not JSON from column 20 on"},
+		"wrong type":       {`{"scenario":"shard","verdict":"pass","seed":"x"}`, 0, 1, "line 1: not the record of a run: seed cannot be string"},
+		"negative":         {`{"scenario":"shard","verdict":"pass","seed":-1}`, 0, 1, "line 1: not the record of a run: seed cannot be number -1"},
+		"no hash":          {`{"scenario":"shard","verdict":"pass"}`, 0, 1, `line 1: not the record of a run: trace_hash "" is not 16 hexadecimal digits`},
 		"something else":   {`{"name":"shard","doc":"clients"}`, 0, 1, "it has no scenario"},
 		"unheard verdict":  {`{"scenario":"shard","verdict":"maybe"}`, 0, 1, `verdict "maybe" is none of pass, fail, unknown`},
-		"list, not object": {`[` + pass + `]`, 0, 1, "line 1: "},
+		"list, not object": {`[` + pass + `]`, 0, 1, "line 1: not the record of a run, which is an object, but array"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			results, err := readAll(strings.NewReader(test.text))
@@ -126,6 +129,7 @@ func TestReadResults(t *testing.T) {
 			require.ErrorAs(t, err, &line)
 			require.Equal(t, test.line, line.Line)
 			require.ErrorContains(t, err, test.want)
+			require.Equal(t, name == "cut short", errors.Is(err, reports.ErrCutOff))
 		})
 	}
 }

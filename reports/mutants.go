@@ -37,8 +37,9 @@ func (t *Terminal) MutantHead() error {
 	return t.line("%-32s %-24s %5s %9s  %s", "mutant", "caught by", "seeds", "virtual", "message")
 }
 
-// MutantSummary prints the lines below the table.
-func (t *Terminal) MutantSummary(outcomes []mutants.Outcome) error {
+// MutantSummary prints the lines below the table. total is how many mutants there were to hunt: if
+// it is more than there are outcomes, the hunt was interrupted.
+func (t *Terminal) MutantSummary(outcomes []mutants.Outcome, total int) error {
 	var b strings.Builder
 	caught := 0
 	for _, o := range outcomes {
@@ -47,14 +48,20 @@ func (t *Terminal) MutantSummary(outcomes []mutants.Outcome) error {
 		}
 	}
 	c := green
-	if caught < len(outcomes) {
+	switch {
+	case caught < len(outcomes):
 		c = red
+	case len(outcomes) == 0:
+		c = yellow
 	}
 	fmt.Fprintf(&b, "%s\n", t.paint(c, fmt.Sprintf("%d of %s caught and replayed", caught, plural(len(outcomes), "mutant"))))
 	for _, o := range outcomes {
 		if o.Status == mutants.Survived {
 			fmt.Fprintf(&b, "%s survived: a hole in the oracles or in the faults of %s\n", o.Mutant, o.Scenario)
 		}
+	}
+	if len(outcomes) < total {
+		fmt.Fprintf(&b, "%s: %d of %s done\n", t.paint(yellow, "interrupted"), len(outcomes), plural(total, "mutant"))
 	}
 	return t.block(&b)
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/simrun-dev/simrun/scenarios"
 )
 
+// blindSeeds is how many seeds a campaign must have had for what none reached to be worth a remark.
+const blindSeeds = 20
+
 // groupsShown bounds how many kinds of failure a summary lists.
 const groupsShown = 20
 
@@ -20,7 +23,7 @@ func (t *Terminal) Summary(s scenarios.Summary) error {
 	t.verdicts(&b, s)
 	t.groups(&b, s.Groups)
 	t.faults(&b, s.Faults)
-	t.sometimes(&b, s.Sometimes)
+	t.sometimes(&b, s.Sometimes, s.Seeds())
 	if s.Interrupted {
 		fmt.Fprintf(&b, "\n%s: what is above is what was done until then\n", t.paint(yellow, "interrupted"))
 	}
@@ -84,14 +87,14 @@ func (t *Terminal) faults(b *strings.Builder, fired map[string]int) {
 	}
 }
 
-func (t *Terminal) sometimes(b *strings.Builder, reached map[string]int) {
+func (t *Terminal) sometimes(b *strings.Builder, reached map[string]int, seeds int) {
 	if len(reached) == 0 {
 		return
 	}
 	fmt.Fprintf(b, "\n  %8s  %s\n", "reached", "sometimes")
 	for _, name := range slices.Sorted(maps.Keys(reached)) {
 		line := fmt.Sprintf("%8d  %s", reached[name], name)
-		if reached[name] == 0 {
+		if reached[name] == 0 && seeds >= blindSeeds {
 			line = t.paint(yellow, line+"  <- reached by no seed: the campaign was blind there")
 		}
 		fmt.Fprintf(b, "  %s\n", line)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/simrun-dev/simrun/internal/cli"
+	"github.com/simrun-dev/simrun/scenarios"
 )
 
 // TestMain makes the test binary the command line itself when a test, or the code under test,
@@ -69,10 +70,18 @@ func TestWrongCalls(t *testing.T) {
 	foreignPlan := write(t, "faults:\n  - kind: node.pause\n    target: [mars]\n    from: 1s\n    to: 2s\n")
 	noRecords := write(t, "\n")
 	noJSON := write(t, "FAIL\n")
-	otherJSON := write(t, `{"scenario":"gone","seed":1,"verdict":"fail"}`)
-	badRepro := write(t, `{"scenario":"fussy","seed":7,"verdict":"fail","repro":"simrun repro 'fussy:7"}`)
-	negative := write(t, `{"scenario":"fussy","seed":7,"verdict":"fail","repro":"simrun repro fussy:7 --bogus 1"}`)
-	twice := write(t, strings.Repeat(`{"scenario":"fussy","seed":7,"verdict":"fail"}`+"\n", 2))
+	otherJSON := write(t, `{"scenario":"gone","seed":1,"verdict":"fail","trace_hash":"00000000000000aa"}`)
+	badRepro := write(t, `{"scenario":"fussy","seed":7,"verdict":"fail","trace_hash":"00000000000000aa","repro":"simrun repro 'fussy:7"}`)
+	negative := write(t, `{"scenario":"fussy","seed":7,"verdict":"fail","trace_hash":"00000000000000aa","repro":"simrun repro fussy:7 --bogus 1"}`)
+	emptied := write(t, `{"scenario":"fussy","seed":7,"verdict":"fail","trace_hash":"00000000000000aa","repro":"simrun repro fussy:7 --faults ''"}`)
+	noHash := write(t, "\n"+`{"scenario":"fussy","seed":7,"verdict":"fail","trace_hash":""}`)
+	badHash := write(t, `{"scenario":"fussy","seed":7,"verdict":"fail","trace_hash":"0xaa"}`)
+	badSeed := write(t, `{"scenario":"fussy","seed":-1,"verdict":"fail"}`)
+	cut := write(t, `{"scenario":"fussy","seed":7,"verd`)
+	emptyPlan := write(t, "# nothing yet\n")
+	binary := write(t, "\x7fELF\x00\x01")
+	dir := t.TempDir()
+	twice := write(t, strings.Repeat(`{"scenario":"fussy","seed":7,"verdict":"fail","trace_hash":"00000000000000aa"}`+"\n", 2))
 	for line, want := range map[string]string{
 		"rnu calm":              `there is no command "rnu"; did you mean run?`,
 		"help rnu":              `there is no command "rnu"; did you mean run?`,
@@ -89,7 +98,7 @@ func TestWrongCalls(t *testing.T) {
 		"run calm --seeds 1-b":  `--seeds: "b" is not a seed`,
 		"run calm --seeds 1-":   `--seeds: "1-" is not a range of seeds: write it like 1-50`,
 		"run calm --seeds 1,,2": `--seeds: "" is not a range of seeds`,
-		"run calm --seeds=":     `--seeds: "" is not a range of seeds`,
+		"run calm --seeds=":     `--seeds: it is empty: give A-B`,
 		"run calm --seeds -5":   "--seeds: seed -5 is negative",
 		"run calm --seeds 1--5": "--seeds: seed -5 is negative",
 		"run calm --seeds 1-18446744073709551616":       "--seeds: seed 18446744073709551616 is too large: the largest is 18446744073709551615",
@@ -101,6 +110,30 @@ func TestWrongCalls(t *testing.T) {
 		"run calm --for fast":                           `--for: "fast" is not a duration: write it like 30s`,
 		"run calm --for 0s":                             "--for: 0s is no time at all",
 		"run calm --for -1s":                            "--for: -1s is no time at all",
+		"run calm --for 9999999999h":                    "--for: 9999999999h is too long: the longest is 2562047h0m0s",
+		"run calm --json=":                              "--json: it is empty: give FILE",
+		"run calm --faults=":                            "--faults: it is empty: give PROFILE|FILE|{PLAN}",
+		"run calm --mutant=":                            "--mutant: it is empty: give NAME",
+		"run calm --strategy=":                          "--strategy: it is empty: give random|",
+		"run calm --set=":                               "--set: it is empty: give K=V",
+		"repro calm:1 --trace=":                         "--trace: it is empty: give FILE",
+		"bench --scenario=":                             "--scenario: it is empty: give SCENARIO",
+		"run calm --keep-going=maybe":                   `--keep-going: "maybe" is neither true nor false`,
+		"run calm --faults {}":                          "--faults: the plan given: fault plan, line 1 column 1: the plan is empty; write faults: [] for none",
+		"run calm --faults {faults:[]":                  "--faults: the plan given: fault plan, line 1 column",
+		"run calm --faults -":                           "--faults: standard input: fault plan, line 1 column 1: the plan is empty; write faults: [] for none",
+		"run calm --faults " + emptyPlan:                emptyPlan + ": fault plan, line 1 column 1: the plan is empty; write faults: [] for none",
+		"run calm --faults " + binary:                   binary + ": fault plan, line 1 column 1: this is not YAML text: save it as UTF-8",
+		"run calm --faults /dev/zero":                   "the plan is longer than 256 KiB",
+		"run calm --mutant deaf":                        "mutant deaf is for scenario radio, which simrun does not have",
+		"mutants --only deaf":                           "mutant deaf is for scenario radio, which simrun does not have",
+		"repro " + dir:                                  dir + " is a directory: give a file written by run --json",
+		"repro " + emptied:                              "record 1, fussy seed 7: its repro command cannot be read: --faults: it is empty",
+		"repro " + noHash:                               noHash + `: line 2: not the record of a run: trace_hash "" is not 16 hexadecimal digits`,
+		"repro " + badHash:                              badHash + `: line 1: not the record of a run: trace_hash "0xaa" is not 16 hexadecimal digits`,
+		"repro " + badSeed:                              badSeed + ": line 1: not the record of a run: seed cannot be number -1",
+		"repro " + cut:                                  cut + ": line 1: the record is cut off",
+		"plan calm:x":                                   `plan calm:x: "x" is not a seed`,
 		"run calm --workers 0":                          `--workers: "0" is not a number of workers`,
 		"run calm --workers -1":                         `--workers: "-1" is not a number of workers`,
 		"run calm --workers many":                       `--workers: "many" is not a number of workers`,
@@ -114,7 +147,7 @@ func TestWrongCalls(t *testing.T) {
 		"run calm --faults .":                           "cannot read the fault plan",
 		"run calm --faults " + noPlan:                   noPlan + ": fault plan",
 		"run calm --faults " + badPlan:                  badPlan + `: fault plan, line 2 column 11: there is no fault kind "net.lost"`,
-		"run calm --faults " + foreignPlan:              foreignPlan + `: fault plan: node.pause/1: there is no target "mars"`,
+		"run calm --faults " + foreignPlan:              foreignPlan + `: fault plan, line 3 column 14: node.pause/1: there is no target "mars"`,
 		"run calm --json no/such/dir/file":              "--json: open no/such/dir/file",
 		"run calm --mutant gone":                        `there is no mutant "gone"; there are: sleepless`,
 		"run calm --mutant sleeples":                    `there is no mutant "sleeples"; did you mean sleepless?`,
@@ -155,7 +188,43 @@ func TestWrongCalls(t *testing.T) {
 			require.Equal(t, 1, strings.Count(got.stderr, "\n"), got.stderr)
 			require.True(t, strings.HasPrefix(got.stderr, "simrun: ") && strings.HasSuffix(got.stderr, "\n"), got.stderr)
 			require.Contains(t, got.stderr, want)
+			require.NotRegexp(t, `strconv|json: |yaml|unmarshal|0x`+"[0-9a-f]{6}", strings.ReplaceAll(got.stderr, "trace_hash", ""), "Go is no business of the caller's")
 		})
+	}
+}
+
+// What is wrong with a scenario is its author's to mend: one line that says where, and status 3.
+func TestScenariosThatCannotBeBuilt(t *testing.T) {
+	for name, test := range map[string]struct {
+		scenario scenarios.Scenario
+		want     string
+	}{
+		"nil":     {scenarios.Scenario{}, "scenario broken: its Build panicked: it is nil"},
+		"panic":   {scenarios.Scenario{Build: func(*scenarios.Run) { panic("well, really") }}, "scenario broken: its Build panicked: well, really (at "},
+		"setting": {scenarios.Scenario{Build: func(r *scenarios.Run) { r.Int("pcae") }}, `has no setting "pcae" (at `},
+		"nodes":   {scenarios.Scenario{Build: func(r *scenarios.Run) { build(r); build(r) }}, "scenario broken: its Build panicked: "},
+		"profile": {scenarios.Scenario{Profile: "choas", Build: build}, `scenario broken: there is no fault profile "choas"`},
+		"check": {scenarios.Scenario{Build: build, Settings: []scenarios.Setting{{
+			Name: "pace", Default: "1s", Check: func(string) error { panic("unchecked") },
+		}}}, "scenario broken: its checks panicked: unchecked"},
+	} {
+		for _, line := range []string{"run broken", "repro broken:1", "verify broken", "plan broken:1", "bench --scenario broken --quick"} {
+			if name == "check" {
+				if strings.HasPrefix(line, "bench") {
+					continue
+				}
+				line += " --set pace=2s"
+			}
+			t.Run(name+" "+line, func(t *testing.T) {
+				test.scenario.Name = "broken"
+				var stdout, stderr strings.Builder
+				c := &cli.Command{Name: "simrun", Scenarios: []*scenarios.Scenario{&test.scenario}, Stdout: &stdout, Stderr: &stderr}
+				require.Equal(t, 3, c.Run(context.Background(), words(line)), stderr.String())
+				require.Contains(t, stderr.String(), "simrun: "+"scenario broken: ")
+				require.Contains(t, stderr.String(), test.want)
+				require.Equal(t, 1, strings.Count(stderr.String(), "\n"), stderr.String())
+			})
+		}
 	}
 }
 

@@ -106,7 +106,11 @@ func build(r *scenarios.Run) {
 	r.Count(func() (ops, succeeded int) { return 1, 1 })
 }
 
-func fakeMutants() ([]*mutants.Mutant, error) { return mutantWith("fail") }
+// fakeMutants are one for a scenario that there is, and one for another program's.
+func fakeMutants() ([]*mutants.Mutant, error) {
+	all, err := mutantWith("fail")
+	return append(all, &mutants.Mutant{Name: "deaf", Scenario: "radio"}), err
+}
 
 // mutantWith is a bug that makes a constant of system/calm.go the given verdict.
 func mutantWith(verdict string) ([]*mutants.Mutant, error) {

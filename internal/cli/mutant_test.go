@@ -127,6 +127,45 @@ func TestMutantsSurvivor(t *testing.T) {
 	require.Contains(t, stdout.String(), "sleepless survived: a hole in the oracles or in the faults of calm\n")
 }
 
+func TestMutantsInterrupted(t *testing.T) {
+	inVictim(t, calmSource)
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancelCause(context.Background())
+	var stdout strings.Builder
+	c := &cli.Command{
+		Name: "simrun", Scenarios: fakes(), Stdout: &stdout, Stderr: onWrite(func() { cancel(&cli.Interrupted{Signal: os.Interrupt}) }),
+		Mutants: fakeMutants,
+	}
+	require.Equal(t, 130, c.Run(ctx, []string{"mutants"}))
+	require.Contains(t, stdout.String(), "interrupted: 0 of 1 mutant done\n")
+	left, err := os.ReadDir(os.TempDir())
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// onWrite is a writer that calls a function whenever something is written.
+type onWrite func()
+
+func (w onWrite) Write(p []byte) (int, error) {
+	w()
+	return len(p), nil
+}
+
+// A program without the scenarios has not their mutants either.
+func TestMutantsOfOtherScenarios(t *testing.T) {
+	for _, line := range []string{"mutants", "mutants --list"} {
+		var stdout, stderr strings.Builder
+		c := &cli.Command{Name: "dicesim", Scenarios: fakes()[1:], Mutants: fakeMutants, Stdout: &stdout, Stderr: &stderr}
+		require.Equal(t, 2, c.Run(context.Background(), words(line)))
+		require.Contains(t, stderr.String(), "dicesim: mutants: there are none for the scenarios of dicesim: child, ")
+		require.Empty(t, stdout.String())
+	}
+	var stderr strings.Builder
+	c := &cli.Command{Name: "dicesim", Scenarios: fakes()[1:], Mutants: fakeMutants, Stderr: &stderr}
+	require.Equal(t, 2, c.Run(context.Background(), words("run fussy --mutant sleepless")))
+	require.Equal(t, "dicesim: mutant sleepless is for scenario calm, which dicesim does not have\n", stderr.String())
+}
+
 func TestMutantsList(t *testing.T) {
 	got := call(t, words("mutants --list")...)
 	require.Equal(t, 0, got.status, got.stderr)

@@ -3,9 +3,11 @@ package cli_test
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,7 +66,7 @@ func TestRunKeepGoing(t *testing.T) {
 func TestRunUnknown(t *testing.T) {
 	got := call(t, words("run vague --seeds 1-3")...)
 	require.Equal(t, 3, got.status)
-	require.Contains(t, got.stdout, "UNKNOWN vague seed 1\n  vacuous: no operation succeeded\n")
+	require.Contains(t, got.stdout, "UNKNOWN vague seed 1\n  vacuous: no operation succeeded while the workload ran, of those that Run.Count counts\n")
 	require.Contains(t, got.stdout, "UNKNOWN vague seed 3: as seed 1 (vacuous)\n")
 	require.Regexp(t, `unknown +3\n`, got.stdout)
 }
@@ -83,8 +85,8 @@ func TestRunSurvivesPanics(t *testing.T) {
 	var stdout, stderr strings.Builder
 	c := &cli.Command{Name: "simrun", Scenarios: []*scenarios.Scenario{s}, Stdout: &stdout, Stderr: &stderr}
 	require.Equal(t, 3, c.Run(context.Background(), words("run late --seeds 1-3 --workers 1")))
-	require.Contains(t, stdout.String(), "UNKNOWN late seed 2\n  internal: internal error: panic: well, really\n")
-	require.Contains(t, stdout.String(), "TestRunSurvivesPanics", "the stack")
+	require.Contains(t, stdout.String(), "UNKNOWN late seed 2\n  options: scenario late: its Build panicked: well, really (at ")
+	require.Contains(t, stdout.String(), "TestRunSurvivesPanics", "where")
 	require.Regexp(t, `pass +2\n`, stdout.String())
 }
 
@@ -154,7 +156,7 @@ func TestRunReproNamesWhatIsNotDefault(t *testing.T) {
 		"simrun repro fussy:8 --set divisor=4":                     words("--faults default --set divisor=9 --set divisor=4 --strategy random"),
 		"simrun repro fussy:8 --set divisor=4 --set duration=20s":  words("--set duration=20s --set divisor=4"),
 		"simrun repro fussy:8 --faults chaos --strategy pct":       words("--faults chaos --strategy pct"),
-		"simrun repro fussy:8 --faults '" + spaced + "'":           {"--faults", spaced},
+		"simrun repro fussy:8 --faults '{faults: []}'":             {"--faults", spaced},
 		"simrun repro fussy:8 --faults calm --strategy fifo":       words("--strategy fifo --faults calm"),
 		"simrun repro fussy:8 --set settle=61s --faults calm":      words("--faults calm --set settle=61s"),
 		"simrun repro fussy:8 --set divisor=8 --set settle=1m0.5s": words("--set settle=1m0.5s --set divisor=8"),
@@ -182,7 +184,8 @@ func TestRunWithPlanFromStandardInput(t *testing.T) {
 	require.Equal(t, 1, got.status, got.stderr)
 	require.Contains(t, got.stdout, "\n  in force   node.pause/1 on two\n")
 	require.Contains(t, got.stdout, "\n  fired      node.pause 1\n")
-	require.Contains(t, got.stdout, "\n  reproduce  simrun repro fussy:7 --faults -\n")
+	require.Contains(t, got.stdout, "\n  reproduce  simrun repro fussy:7 --faults "+
+		"'{faults: [{id: node.pause/1, kind: node.pause, target: [two], from: 1s, to: 20s}]}'\n")
 }
 
 func TestRunWarnsOfRunsThatDoNotRepeat(t *testing.T) {
@@ -197,14 +200,51 @@ func TestRunWarnsOfRunsThatDoNotRepeat(t *testing.T) {
 	require.Contains(t, stdout.String(), "\n  warning    not deterministic: trace_hash was ")
 }
 
-// Interrupted before it began, a campaign still reports, and does not claim to have passed.
-func TestRunInterrupted(t *testing.T) {
+// interrupting is a scenario during whose build after the given number of others the call is
+// interrupted, and the context of that call.
+func interrupting(builds int) (context.Context, *scenarios.Scenario) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(&cli.Interrupted{Signal: os.Interrupt})
-	got := callWith(t, ctx, "", words("run calm")...)
-	require.Equal(t, 130, got.status)
-	require.Contains(t, got.stdout, "calm: 0 seeds in ")
-	require.Contains(t, got.stdout, "interrupted: what is above is what was done until then\n")
+	left := int64(builds)
+	return ctx, &scenarios.Scenario{Name: "hasty", Profile: "calm", Build: func(r *scenarios.Run) {
+		build(r)
+		if atomic.AddInt64(&left, -1) < 0 {
+			cancel(&cli.Interrupted{Signal: os.Interrupt})
+		}
+	}}
+}
+
+// Interrupted before a seed was done, a campaign still reports, and does not claim to have passed.
+func TestRunInterrupted(t *testing.T) {
+	ctx, s := interrupting(1)
+	var stdout, stderr strings.Builder
+	c := &cli.Command{Name: "simrun", Scenarios: []*scenarios.Scenario{s}, Stdout: &stdout, Stderr: &stderr}
+	require.Equal(t, 130, c.Run(ctx, words("run hasty --workers 1")))
+	require.Contains(t, stdout.String(), "hasty: 0 seeds in ")
+	require.Contains(t, stdout.String(), "interrupted: what is above is what was done until then\n")
+}
+
+// Nothing that may take for ever keeps an interrupted call from ending: a plan or a record that
+// does not come, a Build that does not end, a measurement.
+func TestInterruptedWhileWaiting(t *testing.T) {
+	endless := &scenarios.Scenario{Name: "endless", Build: func(*scenarios.Run) { select {} }}
+	for _, line := range []string{
+		"run endless --faults -", "plan endless:1 --faults -", "verify endless --faults -", "repro -",
+		"run endless", "plan endless:1", "bench --scenario endless",
+	} {
+		t.Run(line, func(t *testing.T) {
+			stdin, silent := io.Pipe()
+			defer silent.Close()
+			ctx, cancel := context.WithCancelCause(context.Background())
+			var stdout, stderr strings.Builder
+			c := &cli.Command{Name: "simrun", Scenarios: []*scenarios.Scenario{endless}, Stdin: stdin, Stdout: &stdout, Stderr: &stderr}
+			ended := make(chan int)
+			go func() { ended <- c.Run(ctx, words(line)) }()
+			cancel(&cli.Interrupted{Signal: os.Interrupt})
+			require.Equal(t, 130, <-ended)
+			require.Empty(t, stdout.String())
+			require.Empty(t, stderr.String())
+		})
+	}
 }
 
 func BenchmarkRun(b *testing.B) {

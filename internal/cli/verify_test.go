@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/simrun-dev/simrun/internal/cli"
+	"github.com/simrun-dev/simrun/scenarios"
 )
 
 func TestVerify(t *testing.T) {
@@ -75,10 +76,19 @@ func TestVerifyChildThatCrashes(t *testing.T) {
 	require.Empty(t, stdout.String())
 }
 
+// An audit says how much it knows, and no more.
 func TestVerifyInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	cancel(&cli.Interrupted{Signal: os.Interrupt})
-	got := callWith(t, ctx, "", words("verify calm")...)
-	require.Equal(t, 130, got.status)
-	require.Contains(t, got.stdout, "interrupted: not all seeds were run that often\n")
+	for want, builds := range map[string]int{
+		"hasty: 0 of 20 seeds compared: nothing is known\n":      4, // while they are run for the first time
+		"hasty: 3 of 20 seeds compared: no difference so far\n":  24,
+		"hasty: 20 of 20 seeds compared: no difference so far\n": 40, // by the last of the second time
+	} {
+		ctx, s := interrupting(builds)
+		var stdout, stderr strings.Builder
+		c := &cli.Command{Name: "simrun", Scenarios: []*scenarios.Scenario{s}, Stdout: &stdout, Stderr: &stderr}
+		require.Equal(t, 130, c.Run(ctx, words("verify hasty --workers 2")), stderr.String())
+		require.NotContains(t, stdout.String(), "deterministic")
+		require.Contains(t, stdout.String(), want)
+		require.Contains(t, stdout.String(), "interrupted: not all seeds were run as often as they should have been\n")
+	}
 }

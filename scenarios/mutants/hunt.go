@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -25,6 +27,9 @@ type Hunt struct {
 	// Command is the package built; "" is [CommandPackage]. It must understand
 	// `run SCENARIO --seeds A-B --json -`.
 	Command string
+	// Dir is where the binaries are built, each in a directory of its own that is removed again;
+	// "" is a temporary directory.
+	Dir string
 	// Seeds are tried in this order.
 	Seeds scenarios.Seeds
 	// Workers is how many seeds run at a time; 0 is as the command sees fit.
@@ -38,11 +43,14 @@ type Hunt struct {
 // Run hunts the mutants. If ctx is done it returns the outcomes so far and ctx's error; what
 // goes wrong with single mutants is in their outcomes.
 func (h *Hunt) Run(ctx context.Context, mutants []*Mutant) ([]Outcome, error) {
-	dir, err := os.MkdirTemp("", "simrun-mutants-")
-	if err != nil {
-		return nil, err
+	dir := h.Dir
+	if dir == "" {
+		var err error
+		if dir, err = os.MkdirTemp("", "simrun-mutants-"); err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
 	}
-	defer os.RemoveAll(dir)
 	var outcomes []Outcome
 	for _, m := range mutants {
 		outcome := h.hunt(ctx, m, filepath.Join(dir, m.Name))
@@ -70,11 +78,7 @@ func (h *Hunt) hunt(ctx context.Context, m *Mutant, dir string) Outcome {
 	defer os.RemoveAll(dir)
 
 	h.phase(m, "building")
-	command := h.Command
-	if command == "" {
-		command = CommandPackage
-	}
-	binary, err := h.Tree.Build(ctx, m, command, dir)
+	binary, err := h.Tree.Build(ctx, m, h.command(), dir)
 	if err != nil {
 		return broken(err)
 	}
@@ -114,6 +118,8 @@ func (h *Hunt) hunt(ctx context.Context, m *Mutant, dir string) Outcome {
 	}
 	return o
 }
+
+func (h *Hunt) command() string { return cmp.Or(h.Command, CommandPackage) }
 
 func (h *Hunt) phase(m *Mutant, phase string) {
 	if h.OnPhase != nil {
@@ -164,6 +170,7 @@ func (m *Mutant) Arguments(seeds scenarios.Seeds) []string {
 
 // campaign runs the binary over the seeds and passes on its results.
 func (h *Hunt) campaign(ctx context.Context, binary string, m *Mutant, seeds scenarios.Seeds, each func(scenarios.Result)) error {
+	called := path.Base(h.command())
 	args := m.Arguments(seeds)
 	if h.Workers > 0 {
 		args = append(args, "--workers", strconv.Itoa(h.Workers))
@@ -190,7 +197,7 @@ func (h *Hunt) campaign(ctx context.Context, binary string, m *Mutant, seeds sce
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case readErr != nil:
-		return fmt.Errorf("simrun %s: output: %w", strings.Join(args, " "), readErr)
+		return fmt.Errorf("%s %s: output: %w", called, strings.Join(args, " "), readErr)
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && (exit.ExitCode() == 1 || exit.ExitCode() == 3) {
@@ -200,7 +207,7 @@ func (h *Hunt) campaign(ctx context.Context, binary string, m *Mutant, seeds sce
 		err = errors.New("no results")
 	}
 	if err != nil {
-		return fmt.Errorf("simrun %s: %w: %s", strings.Join(args, " "), err, lastLine(stderr.String()))
+		return fmt.Errorf("%s %s: %w: %s", called, strings.Join(args, " "), err, lastLine(stderr.String()))
 	}
 	return nil
 }

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 )
 
 // ModulePath is the module whose source the mutants change.
@@ -36,7 +38,7 @@ func FindTree(ctx context.Context, dir string) (Tree, error) {
 	if err != nil {
 		return Tree{}, fmt.Errorf("%w, but there is no current directory: %w", ErrNoSource, err)
 	}
-	root, err := goCommand(ctx, dir, "list", "-m", "-f", "{{.Dir}}", ModulePath)
+	root, err := goCommand(ctx, dir, nil, "list", "-m", "-f", "{{.Dir}}", ModulePath)
 	if errors.Is(err, exec.ErrNotFound) {
 		return Tree{}, fmt.Errorf("%w, but there is no go command in PATH: install Go from https://go.dev/dl", ErrNoSource)
 	}
@@ -44,7 +46,7 @@ func FindTree(ctx context.Context, dir string) (Tree, error) {
 		return Tree{}, fmt.Errorf("%w, but this is not a directory of a module that uses %s: "+
 			"change to a clone of it", ErrNoSource, ModulePath)
 	}
-	cache, err := goCommand(ctx, dir, "env", "GOMODCACHE")
+	cache, err := goCommand(ctx, dir, nil, "env", "GOMODCACHE")
 	if err != nil {
 		return Tree{}, fmt.Errorf("%w, but go env failed: %w", ErrNoSource, err)
 	}
@@ -91,7 +93,9 @@ func (t Tree) Build(ctx context.Context, m *Mutant, command, dir string) (string
 	}
 	// The binary knows what it is, so that the commands it prints name the mutant.
 	flags := "-X " + ModulePath + "/internal/cli.plantedMutant=" + m.Name
-	_, err = goCommand(ctx, t.workDir(), "build", "-overlay", overlay, "-ldflags", flags, "-o", binary, command)
+	// What the go command leaves behind when it is killed is removed with dir.
+	env := []string{"GOTMPDIR=" + filepath.Dir(binary)}
+	_, err = goCommand(ctx, t.workDir(), env, "build", "-overlay", overlay, "-ldflags", flags, "-o", binary, command)
 	var failed *goError
 	if errors.As(err, &failed) && ctx.Err() == nil {
 		return "", &BuildError{Mutant: m, Output: failed.stderr}
@@ -126,14 +130,18 @@ func (e *goError) Error() string {
 
 func (e *goError) Unwrap() error { return e.err }
 
-// goCommand runs the go command in dir and returns its output, trimmed.
-func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
+// goCommand runs the go command in dir, with env added to the environment, and returns its output,
+// trimmed.
+func goCommand(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
