@@ -53,7 +53,10 @@ func addCollections(r *Run, c *persistCluster) (targets []rivalTarget, machines 
 	r.Judge(models.Responders{Log: log.log})
 	conv := r.Check(models.OracleConverges)
 	for _, shard := range shardNames("d", r.Int("collections")) {
-		col := &collection{r: r, c: c, log: log, shard: shard}
+		col := &collection{r: r, c: c, log: log, shard: shard, cfg: clientConfig}
+		if r.World.NewStream("workload", shard, "lease").N(3) == 0 {
+			col.cfg = shortLeases
+		}
 		for _, suffix := range shardNames("", r.Int("writers")) {
 			name := "writer-" + shard + "-" + suffix
 			w := &collectionWriter{collection: col, name: name, choices: r.World.NewStream("workload", name), want: map[string]int64{}}
@@ -89,6 +92,7 @@ type collection struct {
 	c        *persistCluster
 	log      *taskRecorder
 	shard    string
+	cfg      persist.Config // of the writers
 	writers  []*collectionWriter
 	survivor int // the writer that goes on when the others are shut down
 }
@@ -118,7 +122,7 @@ func (w *collectionWriter) crashed() {
 
 func (w *collectionWriter) boot(h host.Host) {
 	w.done = false
-	client := w.c.client(h, clientConfig)
+	client := w.c.client(h, w.cfg)
 	for {
 		draw := sim.NewStream(w.choices.Uint64(), "life")
 		// A life in read-only mode ends with the promotion to a task that writes.

@@ -27,6 +27,13 @@ var clientConfig = persist.Config{
 	RetryMin: 4 * time.Millisecond, RetryMax: time.Second, PollMin: 10 * time.Millisecond, PollMax: 200 * time.Millisecond,
 }
 
+// shortLeases is how processes use persist when leases are to run out within a run.
+var shortLeases = func() persist.Config {
+	cfg := clientConfig
+	cfg.ReaderLease, cfg.HeartbeatInterval, cfg.WriterLease = 3*time.Second, time.Second, 6*time.Second
+	return cfg
+}()
+
 // recorder writes operations into a history and into the world's trace, whose order of events is
 // the history's clock. A nil recorder records nothing. Operations must be ended by the task that
 // began them, and not by a deferred call: a task that is killed leaves its operation open.

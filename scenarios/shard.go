@@ -148,11 +148,10 @@ type shardHandles struct {
 }
 
 func (c *shardClient) config() persist.Config {
-	cfg := clientConfig
 	if c.mix.shortLease {
-		cfg.ReaderLease, cfg.HeartbeatInterval, cfg.WriterLease = 3*time.Second, time.Second, 6*time.Second
+		return shortLeases
 	}
-	return cfg
+	return clientConfig
 }
 
 func (c *shardClient) boot(h host.Host) {
