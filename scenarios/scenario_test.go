@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 		`setting writers: "0" is not a whole number of at least 1`:                                                                              {Settings: map[string]string{"writers": "0"}},
 		`there is no strategy "best"; there are fifo, pct, random`:                                                                              {Strategy: "best"},
 		`there is no fault profile "wild"; there are [calm chaos default persist]`:                                                              {Profile: "wild"},
-		`fault plan: x: there is no target "nowhere"; there are blob, consensus, client-1`:                                                      {Plan: &faults.Plan{Faults: []faults.Fault{{ID: "x", Kind: "node.crash", Target: []string{"nowhere"}}}}},
+		`fault plan: x: there is no target "nowhere"; there are blob, consensus, client-1`:                                                      {Plan: &faults.Plan{Faults: []faults.Fault{{ID: "x", Kind: "node.crash", Target: []string{"nowhere"}, To: 1}}}},
 	} {
 		err := s.Check(opt)
 		require.Error(t, err)
