@@ -205,10 +205,11 @@ func (p *Plan) Check(t *Topology, handled func(kind string) bool) error {
 			at := p.source[f.ID].at(field, index)
 			return &PlanError{Line: at.line, Column: at.column, Problem: fmt.Sprintf(format, args...)}
 		}
-		if field, err := f.check(); err != nil {
-			return wrong(field, -1, "%s: %v", f.ID, err)
-		}
 		k := kinds[f.Kind]
+		if k == nil {
+			_, err := f.check()
+			return wrong("kind", -1, "%s: %v", f.ID, err)
+		}
 		if k.begin == nil && !handled(f.Kind) {
 			return wrong("kind", -1, "%s: this scenario has nothing that %s could act on", f.ID, f.Kind)
 		}
@@ -220,6 +221,9 @@ func (p *Plan) Check(t *Topology, handled func(kind string) bool) error {
 			if !slices.Contains(known, name) {
 				return wrong("target", n, "%s: there is no target %q; there are %s", f.ID, name, strings.Join(known, ", "))
 			}
+		}
+		if field, err := f.check(); err != nil { // the plan may be made by hand, not read
+			return wrong(field, -1, "%s: %v", f.ID, err)
 		}
 	}
 	return nil

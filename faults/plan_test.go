@@ -204,6 +204,8 @@ func TestCheckAgainstATopology(t *testing.T) {
 	plan, err = ParsePlan([]byte("faults:\n  - {kind: persist.upper_mismatch, target: [s1], from: 1s}\n"))
 	require.NoError(t, err)
 	require.NoError(t, plan.Check(testTopology, func(string) bool { return true }))
+	require.EqualError(t, (&Plan{Faults: []Fault{{ID: "x", Kind: "node.crash", Target: []string{"a"}}}}).Check(testTopology, nil),
+		`fault plan: x: node.crash needs a to after its from`)
 	made := &Plan{Faults: []Fault{{ID: "x", Kind: "node.crash", Target: []string{"z"}, To: 1}}}
 	require.EqualError(t, made.Check(testTopology, nil), `fault plan: x: there is no target "z"; there are a, b, c, d, e`)
 	require.EqualError(t, plan.Check(testTopology, func(string) bool { return false }), "fault plan, line 2 column 12: persist.upper_mismatch/1: this scenario has nothing that persist.upper_mismatch could act on")

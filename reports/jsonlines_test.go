@@ -110,7 +110,7 @@ func TestReadResults(t *testing.T) {
 		"unknown key":      {`{"scenario":"shard","verdict":"fail","trace_hash":"00000000000000aa","colour":"red"}`, 1, 0, ""},
 		"not JSON":         {pass + "\nFAIL shard seed 17\n" + pass, 1, 2, "line 2: not the record of a run: it is not JSON from column 1 on"},
 		"cut short":        {pass + "\n" + pass[:20], 1, 2, "line 2: the record is cut off"},
-		"cut in between":   {pass[:20] + "\n" + pass, 0, 1, "line 1: not the record of a run: it is not JSON from column 20 on"},
+		"cut in between":   {pass[:20] + "\n" + pass, 0, 1, "line 1: not the record of a run: it is not JSON from column 21 on"},
 		"wrong type":       {`{"scenario":"shard","verdict":"pass","seed":"x"}`, 0, 1, "line 1: not the record of a run: seed cannot be string"},
 		"negative":         {`{"scenario":"shard","verdict":"pass","seed":-1}`, 0, 1, "line 1: not the record of a run: seed cannot be number -1"},
 		"no hash":          {`{"scenario":"shard","verdict":"pass"}`, 0, 1, `line 1: not the record of a run: trace_hash "" is not 16 hexadecimal digits`},

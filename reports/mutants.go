@@ -48,13 +48,12 @@ func (t *Terminal) MutantSummary(outcomes []mutants.Outcome, total int) error {
 		}
 	}
 	c := green
-	switch {
-	case caught < len(outcomes):
+	if caught < len(outcomes) {
 		c = red
-	case len(outcomes) == 0:
-		c = yellow
 	}
-	fmt.Fprintf(&b, "%s\n", t.paint(c, fmt.Sprintf("%d of %s caught and replayed", caught, plural(len(outcomes), "mutant"))))
+	if len(outcomes) > 0 {
+		fmt.Fprintf(&b, "%s\n", t.paint(c, fmt.Sprintf("%d of %s caught and replayed", caught, plural(len(outcomes), "mutant"))))
+	}
 	for _, o := range outcomes {
 		if o.Status == mutants.Survived {
 			fmt.Fprintf(&b, "%s survived: a hole in the oracles or in the faults of %s\n", o.Mutant, o.Scenario)

@@ -114,7 +114,7 @@ func TestWrongCalls(t *testing.T) {
 		"run calm --json=":                              "--json: it is empty: give FILE",
 		"run calm --faults=":                            "--faults: it is empty: give PROFILE|FILE|{PLAN}",
 		"run calm --mutant=":                            "--mutant: it is empty: give NAME",
-		"run calm --strategy=":                          "--strategy: it is empty: give random|",
+		"run calm --strategy=":                          "--strategy: it is empty: give fifo|pct|random",
 		"run calm --set=":                               "--set: it is empty: give K=V",
 		"repro calm:1 --trace=":                         "--trace: it is empty: give FILE",
 		"bench --scenario=":                             "--scenario: it is empty: give SCENARIO",
@@ -188,7 +188,7 @@ func TestWrongCalls(t *testing.T) {
 			require.Equal(t, 1, strings.Count(got.stderr, "\n"), got.stderr)
 			require.True(t, strings.HasPrefix(got.stderr, "simrun: ") && strings.HasSuffix(got.stderr, "\n"), got.stderr)
 			require.Contains(t, got.stderr, want)
-			require.NotRegexp(t, `strconv|json: |yaml|unmarshal|0x`+"[0-9a-f]{6}", strings.ReplaceAll(got.stderr, "trace_hash", ""), "Go is no business of the caller's")
+			require.NotRegexp(t, `strconv|json: cannot|[uU]nmarshal|goroutine|\*\w+\.`, got.stderr, "Go is no business of the caller's")
 		})
 	}
 }

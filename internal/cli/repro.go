@@ -109,7 +109,7 @@ func (c *Command) reproOne(ctx context.Context, target *reproTarget, flags *repr
 	if r.Verdict != scenarios.Pass || trace.each() != nil {
 		again = examine(ctx, target.scenario, target.options, r, trace.each())
 	}
-	detail := reports.Detail{Command: c.shown(r.Repro), Strategy: target.flags.strategy}
+	detail := reports.Detail{Command: c.shown(c.reproCommand(target.scenario, target.flags.typed(), r.Seed)), Strategy: target.flags.strategy}
 	if again != nil {
 		detail.InForce, detail.Plan, detail.Log, detail.Trace = again.inForce, again.plan, again.log, again.tail
 		if detail.Warning = notDeterministic(r, again.result); detail.Warning != "" {
@@ -150,5 +150,5 @@ func (c *Command) unlikeRecord(t *reproTarget, r scenarios.Result) string {
 	verify := []string{c.Name, "verify", r.Scenario, "--seeds", fmt.Sprint(r.Seed)}
 	return fmt.Sprintf("%s seed %d: %s is %s, but %s was recorded: the source, a setting or the plan has changed since, "+
 		"or else the run is not deterministic, which this tells: %s",
-		r.Scenario, r.Seed, field, now, recorded, c.shown(quoteAll(append(verify, t.flags.arguments(t.scenario)...))))
+		r.Scenario, r.Seed, field, now, recorded, c.shown(quoteAll(append(verify, t.flags.typed().arguments(t.scenario)...))))
 }

@@ -176,6 +176,8 @@ func TestRecordsHaveTheirPlans(t *testing.T) {
 	want := inlinePlan(t, path)
 	fromFile := call(t, words("run fussy --seed 14 --json - --faults "+path)...)
 	fromStdin := callWith(t, context.Background(), plan, words("run fussy --seed 14 --json - --faults -")...)
+	require.Contains(t, fromFile.stderr, "reproduce  simrun repro fussy:14 --faults "+path+"\n", "for people, the file is enough")
+	require.Contains(t, fromStdin.stderr, "reproduce  simrun repro fussy:14 --faults '"+want+"'\n")
 	require.NoError(t, os.Remove(path))
 	for _, got := range []outcome{fromFile, fromStdin} {
 		require.Equal(t, 1, got.status, got.stderr)

@@ -148,7 +148,7 @@ func (c *campaignRun) write(ctx context.Context, r scenarios.Result) error {
 		return c.terminal.FailureAgain(r, earlier)
 	}
 	c.shownAt[signature] = r.Seed
-	detail := reports.Detail{Command: c.shown(r.Repro), Strategy: c.flags.strategy}
+	detail := reports.Detail{Command: c.shown(c.reproCommand(c.scenario, c.flags.typed(), r.Seed)), Strategy: c.flags.strategy}
 	if r.Verdict == scenarios.Fail {
 		options := c.Options
 		options.Seed = r.Seed

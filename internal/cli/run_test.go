@@ -3,7 +3,6 @@ package cli_test
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -226,25 +225,37 @@ func TestRunInterrupted(t *testing.T) {
 // Nothing that may take for ever keeps an interrupted call from ending: a plan or a record that
 // does not come, a Build that does not end, a measurement.
 func TestInterruptedWhileWaiting(t *testing.T) {
-	endless := &scenarios.Scenario{Name: "endless", Build: func(*scenarios.Run) { select {} }}
 	for _, line := range []string{
 		"run endless --faults -", "plan endless:1 --faults -", "verify endless --faults -", "repro -",
-		"run endless", "plan endless:1", "bench --scenario endless",
+		"run endless", "plan endless:1", "bench",
 	} {
 		t.Run(line, func(t *testing.T) {
-			stdin, silent := io.Pipe()
-			defer silent.Close()
 			ctx, cancel := context.WithCancelCause(context.Background())
+			interrupt := func() { cancel(&cli.Interrupted{Signal: os.Interrupt}) }
+			if line == "bench" {
+				interrupt()
+			}
+			endless := &scenarios.Scenario{Name: "endless", Build: func(*scenarios.Run) {
+				interrupt()
+				select {}
+			}}
 			var stdout, stderr strings.Builder
-			c := &cli.Command{Name: "simrun", Scenarios: []*scenarios.Scenario{endless}, Stdin: stdin, Stdout: &stdout, Stderr: &stderr}
-			ended := make(chan int)
-			go func() { ended <- c.Run(ctx, words(line)) }()
-			cancel(&cli.Interrupted{Signal: os.Interrupt})
-			require.Equal(t, 130, <-ended)
+			c := &cli.Command{
+				Name: "simrun", Scenarios: []*scenarios.Scenario{endless}, Stdin: silent(interrupt), Stdout: &stdout, Stderr: &stderr,
+			}
+			require.Equal(t, 130, c.Run(ctx, words(line)))
 			require.Empty(t, stdout.String())
 			require.Empty(t, stderr.String())
 		})
 	}
+}
+
+// silent is a reader from which nothing ever comes. It calls a function when it is read from.
+type silent func()
+
+func (r silent) Read([]byte) (int, error) {
+	r()
+	select {}
 }
 
 func BenchmarkRun(b *testing.B) {

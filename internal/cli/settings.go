@@ -196,7 +196,18 @@ func readStart(name string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// reproCommand is the command that runs one seed of a scenario again.
+// typed are the flags as a person would type them: where reproCommand has a plan in full, they have
+// the name of its file.
+func (f *runFlags) typed() *runFlags {
+	typed := *f
+	if f.faults != "-" {
+		typed.plan = nil
+	}
+	return &typed
+}
+
+// reproCommand is the command that runs one seed of a scenario again. It depends on nothing but
+// the source.
 func (c *Command) reproCommand(s *scenarios.Scenario, f *runFlags, seed uint64) string {
 	args := []string{c.Name, "repro", fmt.Sprintf("%s:%d", s.Name, seed)}
 	return quoteAll(append(args, f.arguments(s)...))

@@ -42,7 +42,7 @@ func (a *audit) explainAll(ctx context.Context, again traceAgain) error {
 func (a *audit) explain(ctx context.Context, seed uint64, again traceAgain) error {
 	report := reports.Divergence{
 		Scenario: a.scenario.Name, Seed: seed, Difference: a.differences[seed],
-		Command: a.shown(a.reproCommand(a.scenario, a.flags, seed)),
+		Command: a.shown(a.reproCommand(a.scenario, a.flags.typed(), seed)),
 	}
 	options := a.options
 	options.Seed = seed

@@ -76,7 +76,7 @@ func TestVetWrongCalls(t *testing.T) {
 		"vet ./...":                 "broken.go:3:9: undefined: b\n",
 		"vet ./vault ./broken":      "broken.go:3:9: undefined: b\n",
 		"vet --skip simclock":       `simrun: vet: --skip: there is no check "simclock"; there are: simchan, `,
-		"vet --only= .":             `there is no check ""`,
+		"vet --only= .":             "--only: it is empty",
 		"vet ./broken --fix":        "broken.go:3:9: undefined: b\n",
 		"vet ./vault --json /no/no": "--json: ",
 	} {
