@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -151,4 +152,64 @@ func BenchmarkWorld(b *testing.B) {
 		require.NoError(b, w.RunFor(time.Millisecond))
 		w.Close()
 	}
+}
+
+// BenchmarkClock is what the calls of a node's clock.Clock cost.
+func BenchmarkClock(b *testing.B) {
+	in := func(b *testing.B, fn func(w *sim.World, h host.Host)) {
+		w := sim.New(sim.Config{})
+		defer w.Close()
+		b.ReportAllocs()
+		w.Go("clock", func() { fn(w, w.Host()) })
+		require.NoError(b, w.Run())
+	}
+	b.Run("Now", func(b *testing.B) {
+		in(b, func(_ *sim.World, h host.Host) {
+			for range b.N {
+				h.Clock().Now()
+			}
+		})
+	})
+	b.Run("WithTimeout", func(b *testing.B) {
+		in(b, func(_ *sim.World, h host.Host) {
+			for range b.N {
+				_, cancel := h.Clock().WithTimeout(context.Background(), time.Second)
+				cancel()
+			}
+		})
+	})
+	for _, armed := range []int{1, 20} {
+		b.Run("TimerFires/armed="+strconv.Itoa(armed), func(b *testing.B) {
+			in(b, func(_ *sim.World, h host.Host) {
+				for range armed - 1 {
+					h.Clock().Timer(1000 * time.Hour)
+				}
+				for range b.N {
+					host.Select(h, host.OnTime(h.Clock().After(time.Millisecond), nil))
+				}
+			})
+		})
+		b.Run("Reset/armed="+strconv.Itoa(armed), func(b *testing.B) {
+			in(b, func(w *sim.World, h host.Host) {
+				for range armed - 1 {
+					h.Clock().Timer(1000 * time.Hour)
+				}
+				timer := h.Clock().Timer(time.Hour)
+				for range b.N {
+					timer.Reset(time.Hour)
+					w.Sleep(time.Microsecond)
+				}
+			})
+		})
+	}
+	b.Run("Tick", func(b *testing.B) {
+		in(b, func(_ *sim.World, h host.Host) {
+			ticker := h.Clock().Ticker(time.Millisecond)
+			defer ticker.Stop()
+			tick := host.OnTime(ticker.C, nil)
+			for range b.N {
+				host.Select(h, tick)
+			}
+		})
+	})
 }

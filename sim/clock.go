@@ -7,6 +7,11 @@ import (
 
 // nodeClock is a process's clock.Clock. Now, Since, Until, Sleep and the contexts are the
 // kernel's own; timers and tickers are those of canary.go.
+//
+// What the calls cost (BenchmarkClock, on a machine where a task switch takes 200 ns): Now 4 ns; a
+// context with a deadline 240; a timer made, waited for and fired 1,500, and 50 more for each other
+// timer that is armed; a Reset 110, and 10 more for each; a tick 860. Code that waits with a deadline
+// is therefore cheaper with a context than with a timer.
 type nodeClock struct {
 	p      *process
 	canary *canary // nil until the first timer or ticker
