@@ -1,7 +1,9 @@
 package sim_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,10 +46,10 @@ func (s *simulated) Restart(machine int) {
 	s.nodes[machine].Restart()
 }
 
-// inSimulation is a hosttest.Setup.
-func inSimulation(cfg sim.Config) hosttest.Setup {
+// inSimulation is a hosttest.Setup. Each test gets a Strategy of its own; ended is told each world.
+func inSimulation(config func() sim.Config, ended func(test string, w *sim.World)) hosttest.Setup {
 	return func(t *testing.T, body func(hosttest.Cluster)) {
-		w := sim.New(cfg)
+		w := sim.New(config())
 		defer w.Close()
 		s := &simulated{t: t, w: w}
 		for i := range hosttest.Machines {
@@ -55,6 +57,7 @@ func inSimulation(cfg sim.Config) hosttest.Setup {
 		}
 		w.Go("test", func() { body(s) })
 		require.NoError(t, w.Run())
+		ended(t.Name(), w)
 	}
 }
 
@@ -63,21 +66,58 @@ func inSimulation(cfg sim.Config) hosttest.Setup {
 func TestConformance(t *testing.T) {
 	slow := sim.DefaultNet()
 	slow.Bandwidth, slow.Loss = 20<<20, 50_000
-	for name, cfg := range map[string]func() sim.Config{
-		"random": func() sim.Config { return sim.Config{} },
-		"fifo":   func() sim.Config { return sim.Config{Strategy: sim.FIFO()} },
-		"pct":    func() sim.Config { return sim.Config{Strategy: sim.PCT(3, 2000, time.Millisecond)} },
-		"lossy":  func() sim.Config { return sim.Config{Net: slow} },
+	for name, config := range map[string]sim.Config{
+		"random": {},
+		"fifo":   {},
+		"pct":    {},
+		"lossy":  {Net: slow},
 	} {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprint(name, "/", seed), func(t *testing.T) {
-				// A Strategy is of one world.
-				hosttest.Run(t, func(t *testing.T, body func(hosttest.Cluster)) {
-					cfg := cfg()
-					cfg.Seed = seed
-					inSimulation(cfg)(t, body)
-				})
+				hosttest.Run(t, inSimulation(func() sim.Config {
+					cfg := config
+					cfg.Seed, cfg.Strategy = seed, sim.NewStrategy(name)
+					return cfg
+				}, func(string, *sim.World) {}))
 			})
 		}
 	}
+}
+
+// A test of the suite is a program like any other: the same seed, the same run.
+func TestConformanceRunsTheSameAgain(t *testing.T) {
+	hashes := map[string]uint64{}
+	config := func() sim.Config { return sim.Config{Seed: 7} }
+	t.Run("once", func(t *testing.T) {
+		hosttest.Run(t, inSimulation(config, func(test string, w *sim.World) {
+			_, test, _ = strings.Cut(test, "/once/")
+			hashes[test] = w.Hash()
+		}))
+	})
+	t.Run("again", func(t *testing.T) {
+		hosttest.Run(t, inSimulation(config, func(test string, w *sim.World) {
+			_, test, _ = strings.Cut(test, "/again/")
+			require.Contains(t, hashes, test)
+			require.Equal(t, hashes[test], w.Hash())
+		}))
+	})
+	require.Greater(t, len(hashes), 50)
+}
+
+// Of a refusal that is lost the caller is told by the next one, not by its own patience.
+func TestLostRefusals(t *testing.T) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	w.NewNode("deaf", nil)
+	heal := w.AddRule(sim.Rule{From: []string{"deaf"}, Drop: true})
+	w.Go("healer", func() {
+		w.Sleep(time.Second)
+		heal()
+	})
+	w.Go("caller", func() {
+		_, err := w.Host().Net().Dial(context.Background(), "deaf:nothing")
+		require.ErrorIs(t, err, host.ErrRefused)
+		require.Less(t, w.Now(), sim.DefaultNet().Timeout)
+	})
+	require.NoError(t, w.Run())
 }

@@ -405,16 +405,14 @@ func (f *flow) accept() {
 	l.backlog.Offer(c)
 }
 
-// refuse answers a segment with one that belongs to no connection of the answering machine. It is
-// not sent again when it is lost: the sender tries again, or is told by its own timer.
+// refuse answers a segment with one that belongs to no connection of the answering machine. When it is
+// lost, what it answers is sent again and answered again, until the sender takes the connection for
+// timed out.
 func (f *flow) refuse(kind segmentKind) {
 	w := f.link.w
 	back := w.net.link(f.link.to, f.link.from)
-	from := f.from
+	from, net, since := f.from, &w.cfg.Net, w.now
 	try := attempt{message: back.next()}
-	if back.lost(try) {
-		return
-	}
 	var arrive, travel func()
 	arrive = func() {
 		switch {
@@ -431,7 +429,17 @@ func (f *flow) refuse(kind segmentKind) {
 		}
 	}
 	travel = func() {
-		w.callAt(w.now+int64(back.latency(try)), &back.actor, w.self.proc, arrive)
+		switch {
+		case from.p.dead || from.broken:
+		case !back.lost(try):
+			w.callAt(w.now+int64(back.latency(try)), &back.actor, w.self.proc, arrive)
+		case w.now-since > int64(net.Timeout):
+			w.emit(EventConn, back.to.number, back.number, uint64(segTimeout))
+			from.abort(host.ErrTimeout)
+		default:
+			wait := min(net.Retransmit<<min(try.try, 10), 10*net.Retransmit)
+			w.callAt(w.now+int64(wait), &back.actor, w.self.proc, travel)
+		}
 		try.try++
 	}
 	travel()
