@@ -11,8 +11,9 @@ var ErrClosed = errors.New("host: closed")
 // Unbounded is the capacity of a [Chan] whose senders never wait.
 const Unbounded = -1
 
-// Chan is the counterpart of a Go channel, with the same semantics: capacity, closing,
-// and blocking for ever on a nil *Chan. Its waiting tasks are woken first come, first served.
+// Chan is the counterpart of a Go channel, with the same semantics: capacity, closing, and a nil
+// one that is never ready in a Select. Where a plain operation on a nil channel would block for ever
+// it panics instead. Waiting tasks are woken first come, first served.
 type Chan[T any] struct {
 	rt       Runtime
 	name     string
@@ -53,7 +54,7 @@ func (c *Chan[T]) Len() int {
 }
 
 // Send delivers v, waiting until a receiver or buffer space takes it. It panics on a
-// closed channel and blocks for ever on a nil one.
+// closed channel, and on a nil one, where Go would block for ever.
 func (c *Chan[T]) Send(v T) {
 	if c == nil {
 		blockForever("send")
@@ -80,7 +81,7 @@ func (c *Chan[T]) Send(v T) {
 }
 
 // Recv takes the next value, waiting for one. ok is false when the channel is closed and
-// drained. It blocks for ever on a nil channel.
+// drained. It panics on a nil channel, where Go would block for ever.
 func (c *Chan[T]) Recv() (v T, ok bool) {
 	if c == nil {
 		blockForever("receive")
