@@ -81,6 +81,7 @@ var contextTests = []test{
 		})
 		require.Equal(t, 0, host.Select(h, host.OnDone(grandchild)))
 		for _, ctx := range []context.Context{parent, child, grandchild, longer} {
+			require.Equal(t, 0, host.Select(h, host.OnDone(ctx))) // one is told before the other
 			require.ErrorIs(t, ctx.Err(), context.Canceled)
 		}
 		outlived, cancelOutlived := h.Clock().WithTimeout(background, time.Millisecond)
