@@ -177,7 +177,7 @@ func (c *connEnd) Recv(ctx context.Context) ([]byte, error) {
 // consumed makes room after the peer's process has received n bytes. That the sender learns it at
 // once, and through a partition, is the model's liberty: it only ever waits for less long.
 func (c *connEnd) consumed(n int) {
-	c.window -= n
+	c.window = max(c.window-n, 0)
 	c.wakeSender()
 }
 
@@ -379,6 +379,9 @@ func (f *flow) deliver(s segment) {
 		to.abort(host.ErrRefused)
 	case segClose:
 		to.end(io.EOF)
+		// The peer will not receive what it has not. Who waits for that shall send instead, and be
+		// answered with a reset.
+		to.consumed(to.window)
 		if to.closed {
 			to.forget()
 			f.from.forget()

@@ -25,7 +25,7 @@ type Cluster interface {
 
 // Setup makes a cluster, calls body with it, and takes the cluster down again. Body calls
 // t.FailNow from tasks on the machines as well as from where it is called.
-type Setup func(t *testing.T, body func(c Cluster))
+type Setup func(t testing.TB, body func(c Cluster))
 
 // test is one of the suite.
 type test struct {

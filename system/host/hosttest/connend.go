@@ -84,6 +84,29 @@ var connEndTests = []test{
 			require.ErrorIs(t, p.dialled.Send(limit(h), nil), host.ErrClosed)
 		})()
 	}},
+	{"waiting to send to who closes", func(t *testing.T, c Cluster) {
+		p := connect(t, c)
+		client := c.Start(0, "client", func(h host.Host) {
+			done := host.NewWaitGroup(h, "senders")
+			for range 3 {
+				done.Go(h, "sender", func() {
+					var err error
+					for n := 0; err == nil; n++ {
+						require.Less(t, n, tooMuch)
+						err = p.dialled.Send(limit(h), make([]byte, tooMuchEach))
+					}
+					require.ErrorIs(t, err, host.ErrReset)
+				})
+			}
+			done.Wait()
+		})
+		c.Start(1, "server", func(h host.Host) {
+			recv(t, h, p.accepted)
+			moment(h)
+			require.NoError(t, p.accepted.Close())
+		})()
+		client()
+	}},
 	{"the peer dies", func(t *testing.T, c Cluster) {
 		p := connect(t, c)
 		waiting := c.Start(0, "client", func(h host.Host) {

@@ -2,13 +2,14 @@
 // may rely on, as tests. The simulator passes it, and the operating system does (package real); who
 // writes another host runs it against that:
 //
-//	func TestConformance(t *testing.T) {
-//		hosttest.Run(t, func(t *testing.T, body func(hosttest.Cluster)) {
-//			c := newCluster(t) // hosttest.Machines machines
-//			defer c.Close()
-//			body(c)
-//		})
+//	func setup(t testing.TB, body func(hosttest.Cluster)) {
+//		c := newCluster(t) // hosttest.Machines machines
+//		defer c.Close()
+//		body(c)
 //	}
+//
+//	func TestConformance(t *testing.T)      { hosttest.Run(t, setup) }
+//	func BenchmarkPrimitives(b *testing.B) { hosttest.Benchmark(b, setup) }
 //
 // Each test gets machines of its own from the [Setup], and starts tasks on them through the
 // [Cluster].

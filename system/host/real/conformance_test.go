@@ -14,13 +14,13 @@ import (
 
 // cluster is a hosttest.Cluster of hosts that reach each other on the loopback interface.
 type cluster struct {
-	t     *testing.T
+	t     testing.TB
 	book  *real.Book
 	cfgs  []real.Config
 	hosts []*real.Host
 }
 
-func newCluster(t *testing.T, machines int) *cluster {
+func newCluster(t testing.TB, machines int) *cluster {
 	c := &cluster{t: t, book: real.NewBook(nil), hosts: make([]*real.Host, machines)}
 	for i := range machines {
 		c.cfgs = append(c.cfgs, real.Config{
@@ -66,8 +66,6 @@ func (c *cluster) Restart(machine int) {
 	c.boot(machine)
 }
 
-func TestConformance(t *testing.T) {
-	hosttest.Run(t, func(t *testing.T, body func(hosttest.Cluster)) {
-		body(newCluster(t, hosttest.Machines))
-	})
-}
+func setup(t testing.TB, body func(hosttest.Cluster)) { body(newCluster(t, hosttest.Machines)) }
+
+func TestConformance(t *testing.T) { hosttest.Run(t, setup) }

@@ -25,9 +25,10 @@ type conn struct {
 	mu        sync.Mutex
 	timer     *time.Timer // looks after the peer, and later ends what lingers
 	queue     [][]byte    // frames to write
-	sent      int         // bytes that the peer's process has not received yet, as far as is known
+	sent      int         // weight that the peer's process has not received yet, as far as is known
 	blocked   bool        // the peer was told that somebody waits for room
-	owed      int         // bytes received that the peer does not know of
+	held      int         // weight that has come and that the process has not received
+	owed      int         // weight received that the peer does not know of
 	asked     bool        // the peer waits for room
 	closed    bool        // by the process
 	told      bool        // the peer, that it sends to who has closed
@@ -38,7 +39,10 @@ type conn struct {
 	why       error       // why no more messages come: io.EOF, or err
 }
 
-// creditAt is how many bytes the process receives before the peer is told unasked.
+// weight is what a message takes of the window: its bytes, and what keeping it costs besides.
+func weight(msg []byte) int { return len(msg) + 64 }
+
+// creditAt is how much the process receives before the peer is told unasked.
 const creditAt = window / 4
 
 func newConn(n *network, w *wire, local, remote string) *conn {
@@ -77,8 +81,7 @@ func (c *conn) Send(ctx context.Context, msg []byte) error {
 	}
 }
 
-// trySend sends if there is room, and asks for some if there is none. A peer that has closed receives
-// nothing any more: it is not waited for, and answers with a reset.
+// trySend sends if there is room, and asks for some if there is none.
 func (c *conn) trySend(msg []byte) (sent bool, err error) {
 	c.n.h.alive()
 	c.mu.Lock()
@@ -88,16 +91,16 @@ func (c *conn) trySend(msg []byte) (sent bool, err error) {
 		return false, host.ErrClosed
 	case c.err != nil:
 		return false, c.err
-	case c.sent > 0 && c.sent+len(msg) > window && !c.ended:
+	case c.sent > 0 && c.sent+weight(msg) > window:
 		if !c.blocked {
 			c.blocked = true
 			c.enqueue(newFrame(frameBlocked, 0))
 		}
 		return false, nil
 	}
-	c.sent += len(msg)
+	c.sent += weight(msg)
 	c.enqueue(append(newFrame(frameData, len(msg)), msg...))
-	if c.sent < window || c.ended {
+	if c.sent < window {
 		c.room.Offer(struct{}{}) // there may be room for another who waits
 	}
 	return true, nil
@@ -110,7 +113,7 @@ func (c *conn) Recv(ctx context.Context) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("receive from %s: %w", c.remote, err)
 	case ok:
-		c.received(len(msg))
+		c.received(weight(msg))
 		return msg, nil
 	}
 	if err := c.noMore(); err != io.EOF {
@@ -131,6 +134,7 @@ func (c *conn) noMore() error {
 func (c *conn) received(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.held -= n
 	c.owed += n
 	c.giveCredit()
 }

@@ -2,7 +2,6 @@ package real
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 
@@ -27,8 +26,6 @@ func (c *conn) readAll() {
 	}
 }
 
-var errProtocol = errors.New("the peer does not keep to the protocol")
-
 // frame takes in one. An error ends the connection.
 func (c *conn) frame(kind frameKind, body []byte) error {
 	c.mu.Lock()
@@ -36,9 +33,10 @@ func (c *conn) frame(kind frameKind, body []byte) error {
 	switch kind {
 	case frameData:
 		switch {
-		case c.ended:
+		case c.ended || c.held > 0 && c.held+weight(body) > window:
 			return errProtocol
 		case !c.closed:
+			c.held += weight(body)
 			c.in.Offer(body)
 		case !c.told:
 			c.told = true
@@ -57,6 +55,9 @@ func (c *conn) frame(kind frameKind, body []byte) error {
 	case frameClose:
 		c.ended = true
 		c.end(io.EOF)
+		// The peer will not receive what it has not. Who waits for that shall send instead, and
+		// be answered with a reset.
+		c.sent = 0
 		c.room.Offer(struct{}{})
 		if c.closed {
 			c.finish()

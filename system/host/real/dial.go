@@ -2,6 +2,7 @@ package real
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -77,7 +78,7 @@ func askForPort(ctx context.Context, w *wire, first []byte) error {
 		return ctx.Err()
 	}
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, errProtocol):
 		return err
 	case kind == frameAccept:
 		return nil
@@ -85,7 +86,6 @@ func askForPort(ctx context.Context, w *wire, first []byte) error {
 		return host.ErrRefused
 	case kind == frameUnknown:
 		return fmt.Errorf("%w: %s is another machine", host.ErrNoHost, w.RemoteAddr())
-	default:
-		return fmt.Errorf("%w: %s does not speak this protocol", host.ErrRefused, w.RemoteAddr())
 	}
+	return fmt.Errorf("%w: %s does not speak this protocol", host.ErrRefused, w.RemoteAddr())
 }

@@ -288,5 +288,12 @@ func (d *disk) syncOne(dir string) error {
 		return err
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return syscall.ENOTDIR
+	}
 	return f.Sync()
 }

@@ -3,6 +3,7 @@ package real
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -28,7 +29,7 @@ const (
 	frameRefuse                       // nobody listens on that port
 	frameUnknown                      // this is another machine
 	frameData                         // body: a message
-	frameCredit                       // body: how many bytes more have been received (4 bytes, big-endian)
+	frameCredit                       // body: how much more has been received (4 bytes, big-endian)
 	frameBlocked                      // the sender waits for credit
 	frameClose                        // the last of its direction, but for a reset
 	frameReset                        // data came after close
@@ -38,10 +39,12 @@ const (
 
 const (
 	frameHeader = 5
-	// window is how many bytes an end sends that the peer's process has not received; a message
-	// that is longer goes alone.
+	// window is how much an end sends that the peer's process has not received, by weight; a
+	// message that is heavier goes alone.
 	window = 256 << 10
 )
+
+var errProtocol = errors.New("real: the peer does not keep to the protocol")
 
 // newFrame returns a frame with room for a body of that length.
 func newFrame(kind frameKind, body int) []byte {
@@ -66,7 +69,7 @@ func readFrame(r *bufio.Reader, limit int) (frameKind, []byte, error) {
 	}
 	length, kind := binary.BigEndian.Uint32(header), frameKind(header[4])
 	if length < 1 || length-1 > uint32(limit) {
-		return 0, nil, fmt.Errorf("a frame of %d bytes, where at most %d are allowed", length, 1+limit)
+		return 0, nil, fmt.Errorf("%w: a frame of %d bytes, where 1 to %d are right", errProtocol, length, 1+limit)
 	}
 	if _, err := r.Discard(frameHeader); err != nil {
 		return 0, nil, err

@@ -24,7 +24,7 @@ func netError(err error) error {
 		kind = host.ErrRefused
 	case isAny(err, syscall.ETIMEDOUT, syscall.EHOSTUNREACH, syscall.ENETUNREACH, os.ErrDeadlineExceeded, context.DeadlineExceeded):
 		kind = host.ErrTimeout
-	case isAny(err, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, io.EOF, io.ErrUnexpectedEOF):
+	case isAny(err, syscall.ECONNRESET, syscall.EPIPE, syscall.ECONNABORTED, io.EOF, io.ErrUnexpectedEOF, errProtocol):
 		kind = host.ErrReset
 	case errors.Is(err, syscall.EMSGSIZE):
 		kind = host.ErrTooLong
