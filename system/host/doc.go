@@ -5,7 +5,8 @@
 // Code written against [Host] runs unchanged in two worlds. In simulation
 // (package sim) a host is a node of a simulated cluster: one seed decides its
 // clock, its scheduling, what the network does to its messages and what a crash
-// leaves on its disk. In production a host is the operating system.
+// leaves on its disk. In production a host is the operating system (package
+// real). That the two keep the same promises is tested by package hosttest.
 //
 // # What code on a host must not do
 //
@@ -19,7 +20,8 @@
 //     holder may wait for something,
 //   - Host.Clock instead of package time's clock, Host.Rand instead of the
 //     global random source,
-//   - Host.Net and Host.Disk instead of packages net and os,
+//   - Host.Net and Host.Disk instead of packages net and os; code that wants a
+//     net.Conn gets one from [NetConn],
 //   - [WithCancel], and the clock's WithTimeout and WithDeadline, instead of
 //     package context's constructors (context.WithValue is fine),
 //   - sorted keys instead of ranging over a map where the order can show.

@@ -35,7 +35,7 @@ func (op *selection) leave() {
 
 // Select waits until one of the cases can go on, completes it and returns its index. Among
 // several that are ready it picks one at random, as Go's select does. Cases on nil channels
-// are never ready.
+// are never ready. Channels and timers are of the host h.
 func Select(h Host, cases ...Case) int { return selectOn(h.Runtime(), false, false, cases...) }
 
 // SelectFirst is Select that prefers, among several ready cases, the one that stands first.
@@ -230,7 +230,9 @@ func (d *doneCase) disarm(bool) bool {
 func (d *doneCase) name() string { return "done" }
 
 // OnTime is the case of receiving from a timer or ticker channel of the host's clock: v is set
-// when it is chosen, and may be nil.
+// when it is chosen, and may be nil. What was sent and not received is gone once the timer is
+// stopped or reset, and to Stop and Reset the timer has not expired then; so it is with package
+// time since Go 1.23.
 func OnTime(c <-chan time.Time, v *time.Time) Case { return &timeCase{c: c, v: v} }
 
 type timeCase struct {

@@ -277,6 +277,25 @@ var connTests = []test{
 		})()
 		senders()
 	}},
+	{"room for several at once", func(t *testing.T, c Cluster) {
+		p := connect(t, c)
+		c.Start(0, "fill", func(h host.Host) {
+			send(t, h, p.dialled, make([]byte, 200_000))
+			send(t, h, p.dialled, make([]byte, 50_000))
+		})()
+		senders := c.Start(0, "senders", func(h host.Host) {
+			done := host.NewWaitGroup(h, "senders")
+			for range 3 {
+				done.Go(h, "sender", func() { send(t, h, p.dialled, make([]byte, 30_000)) })
+			}
+			done.Wait()
+		})
+		c.Start(1, "receiver", func(h host.Host) {
+			moment(h)
+			require.Len(t, recv(t, h, p.accepted), 200_000) // and no more
+		})()
+		senders()
+	}},
 	{"long messages", func(t *testing.T, c Cluster) {
 		p := connect(t, c)
 		sender := c.Start(0, "sender", func(h host.Host) {

@@ -93,7 +93,7 @@ var contextTests = []test{
 	})},
 	{"children of package context", alone(func(t *testing.T, h host.Host) {
 		parent, cancel := host.WithCancel(h, background)
-		child, cancelChild := context.WithCancel(parent)
+		child, cancelChild := context.WithCancel(parent) //simvet:ignore simcontext it is what is tested, and nobody waits for it
 		defer cancelChild()
 		require.NoError(t, child.Err())
 		cancel()

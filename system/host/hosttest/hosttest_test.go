@@ -49,7 +49,7 @@ func (c *cluster) Restart(machine int) {
 
 func setup(mutate func(host.Host) host.Host) hosttest.Setup {
 	return func(t testing.TB, body func(hosttest.Cluster)) {
-		w := sim.New(sim.Config{Seed: 1, MaxTime: time.Hour, MaxEvents: 2_000_000})
+		w := sim.New(sim.Config{Seed: 1, MaxTime: time.Hour, MaxEvents: 100_000})
 		defer w.Close()
 		c := &cluster{t: t, w: w, mutate: mutate}
 		for i := range hosttest.Machines {

@@ -91,6 +91,29 @@ var socketTests = []test{
 		require.NoError(t, l.Close())
 		require.NoError(t, s.Close())
 	})},
+	{"many on their way", alone(func(t *testing.T, h host.Host) {
+		const n = 20
+		a, b := openSocket(t, h, "a"), openSocket(t, h, "b")
+		message := func(i int) []byte { return append([]byte{byte(i)}, payload(i, 100+(i*37)%60)...) }
+		got := 0
+		eventually(t, h, "most get through", func() bool {
+			for i := range n {
+				require.NoError(t, a.SendTo(host.JoinAddr(h.Name(), "b"), message(i)))
+			}
+			moment(h)
+			for {
+				ctx, cancel := brief(h)
+				_, msg, err := b.RecvFrom(ctx)
+				cancel()
+				if err != nil {
+					return got > n/2
+				}
+				require.NotEmpty(t, msg)
+				require.True(t, bytes.Equal(message(int(msg[0])), msg))
+				got++
+			}
+		})
+	})},
 	{"to itself, copied", alone(func(t *testing.T, h host.Host) {
 		a, b := openSocket(t, h, "a"), openSocket(t, h, "b")
 		eventually(t, h, "one gets through", func() bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,7 +26,8 @@ func newCluster(t testing.TB, machines int) *cluster {
 	for i := range machines {
 		c.cfgs = append(c.cfgs, real.Config{
 			Name: fmt.Sprint("machine", i), Dir: t.TempDir(), Listen: "127.0.0.1:0", Peers: c.book,
-			Logger: slog.New(slog.DiscardHandler),
+			Logger:  slog.New(slog.DiscardHandler),
+			Timeout: time.Hour, // what only patience would bring about is not there
 		})
 		c.boot(i)
 	}

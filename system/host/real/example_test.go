@@ -38,39 +38,36 @@ func Example() {
 
 	// What runs on a host knows nothing of all that, and runs in the simulator as well.
 	ctx := context.Background()
-	listening := make(chan struct{})
-	server.Go("echo", func() {
-		var h host.Host = server
-		l, err := h.Net().Listen("echo")
-		close(listening)
+	echo := func(h host.Host, l host.Listener) {
+		c, err := l.Accept(ctx)
 		for err == nil {
-			var c host.Conn
-			if c, err = l.Accept(ctx); err != nil {
-				break
+			var msg []byte
+			if msg, err = c.Recv(ctx); err == nil {
+				err = c.Send(ctx, append(msg, '!'))
 			}
-			h.Go("serve", func() {
-				for {
-					msg, err := c.Recv(ctx)
-					if err != nil || c.Send(ctx, append(msg, "!"...)) != nil {
-						return
-					}
-				}
-			})
 		}
-	})
-	<-listening
-	done := make(chan struct{})
-	client.Go("client", func() {
-		defer close(done)
-		c, err := client.Net().Dial(ctx, "server:echo")
-		if err != nil {
-			fmt.Println(err)
-			return
+		h.Logf("done: %v", err)
+	}
+	ask := func(h host.Host, answer chan<- string) {
+		c, err := h.Net().Dial(ctx, "server:echo")
+		if err == nil {
+			err = c.Send(ctx, []byte("hello"))
 		}
-		_ = c.Send(ctx, []byte("hello"))
-		msg, err := c.Recv(ctx)
-		fmt.Printf("%s %v\n", msg, err)
-	})
-	<-done
+		var msg []byte
+		if err == nil {
+			msg, err = c.Recv(ctx)
+		}
+		answer <- fmt.Sprint(string(msg), " ", err)
+	}
+
+	l, err := server.Net().Listen("echo")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer := make(chan string)
+	server.Go("echo", func() { echo(server, l) })
+	client.Go("ask", func() { ask(client, answer) })
+	fmt.Println(<-answer)
 	// Output: hello! <nil>
 }

@@ -11,24 +11,30 @@ import (
 	"github.com/simrun-dev/simrun/system/persist"
 )
 
+// servePersist serves package persist's stores on a machine.
+func (c *cluster) servePersist(machine int) {
+	c.Start(machine, "serve", func(h host.Host) {
+		_, err := persist.ServeBlob(h, "blob")
+		require.NoError(c.t, err)
+		_, err = persist.ServeConsensus(h, "consensus")
+		require.NoError(c.t, err)
+	})()
+}
+
+func persistClient(h host.Host, server string) *persist.Client {
+	return persist.NewClient(h,
+		persist.NewBlobClient(h, host.JoinAddr(server, "blob")),
+		persist.NewConsensusClient(h, host.JoinAddr(server, "consensus")),
+		persist.Config{RetryMax: 50 * time.Millisecond, PollMax: 20 * time.Millisecond})
+}
+
 // The durable shards of package persist, served from one host's directory and used from others
 // through TCP, outlive the servers' processes.
 func TestPersist(t *testing.T) {
 	const server, writing, reading = 0, 1, 2
 	c := newCluster(t, 3)
-	serve := func() {
-		c.Start(server, "serve", func(h host.Host) {
-			_, err := persist.ServeBlob(h, "blob")
-			require.NoError(t, err)
-			_, err = persist.ServeConsensus(h, "consensus")
-			require.NoError(t, err)
-		})()
-	}
-	client := func(h host.Host) *persist.Client {
-		name := c.Host(server).Name()
-		cfg := persist.Config{RetryMax: 50 * time.Millisecond, PollMax: 20 * time.Millisecond}
-		return persist.NewClient(h, persist.NewBlobClient(h, host.JoinAddr(name, "blob")), persist.NewConsensusClient(h, host.JoinAddr(name, "consensus")), cfg)
-	}
+	serve := func() { c.servePersist(server) }
+	client := func(h host.Host) *persist.Client { return persistClient(h, c.Host(server).Name()) }
 	appendOne := func(w *persist.WriteHandle, n uint64) {
 		updates := []persist.Update{{Data: fmt.Sprint("fruit ", n%3), Time: n, Diff: 1}}
 		require.NoError(t, w.CompareAndAppend(background, updates, persist.At(n), persist.At(n+1)))
