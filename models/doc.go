@@ -19,6 +19,7 @@
 //     behave as if each had happened at one moment.
 //   - [Definite], persist/definite: contents as of a time never change; upper and since never
 //     regress.
+//   - [Listens], persist/listen: listeners yield every update exactly once.
 //   - [Responders], storage/responders: commands are answered as they were treated.
 //   - [CheckConverged], storage/converges: a shard came to hold what it should.
 //

@@ -112,7 +112,7 @@ func TestEveryOutputReadsBack(t *testing.T) {
 	r := newRecording()
 	outputs := []any{
 		UpperMismatch{Closed()}, InvalidUsage{}, Upper{At(3)}, Contents{[]Row{{"a", -1}}}, SinceError{At(4)},
-		LeaseExpired{}, Since{Closed()}, Hold{7, At(8)}, OpaqueMismatch{9},
+		LeaseExpired{}, Since{Closed()}, Hold{7, At(8)}, OpaqueMismatch{9}, ListenBatch{[]Update{{"a", 3, -1}}, At(4)},
 	}
 	require.Len(t, outputs, len(ShardSchema().Outputs))
 	for _, output := range outputs {
@@ -120,6 +120,7 @@ func TestEveryOutputReadsBack(t *testing.T) {
 	}
 	r.end(r.begin(1, KindSnapshot, Snapshot{"s", 5, "r", true}), Unknown, nil)
 	r.begin(1, KindDowngradeSince, DowngradeSince{"s", "r", Closed(), true})
+	r.begin(1, KindListen, Listen{"s", "l", 5, At(6)})
 	requireReadsBack(t, r.History)
 }
 

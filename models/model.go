@@ -31,6 +31,7 @@ func ShardSchema() Schema {
 			KindDowngradeSince:           reflect.TypeFor[DowngradeSince](),
 			KindOpenCritical:             reflect.TypeFor[OpenCritical](),
 			KindCompareAndDowngradeSince: reflect.TypeFor[CompareAndDowngradeSince](),
+			KindListen:                   reflect.TypeFor[Listen](),
 		},
 		Outputs: map[string]reflect.Type{
 			"upper_mismatch":  reflect.TypeFor[UpperMismatch](),
@@ -42,6 +43,7 @@ func ShardSchema() Schema {
 			"since":           reflect.TypeFor[Since](),
 			"hold":            reflect.TypeFor[Hold](),
 			"opaque_mismatch": reflect.TypeFor[OpaqueMismatch](),
+			"listen_batch":    reflect.TypeFor[ListenBatch](),
 		},
 	}
 }
@@ -50,10 +52,14 @@ func ShardSchema() Schema {
 func Builtin() []Model {
 	all := []Model{{
 		Name:   "shard",
-		Doc:    "durable shards: linearizable appends, uppers, snapshots and sinces, and definite contents",
+		Doc:    "durable shards: linearizable appends, uppers, snapshots and sinces, definite contents, listeners",
 		Schema: ShardSchema(),
 		Oracles: func(h *History) []Oracle {
-			return []Oracle{Linearizable{History: h}, Definite{History: h}}
+			oracles := []Oracle{Linearizable{History: h}, Definite{History: h}}
+			if slices.ContainsFunc(h.Ops(), func(op *Op) bool { return op.Kind == KindListen }) {
+				oracles = append(oracles, Listens{History: h})
+			}
+			return oracles
 		},
 	}}
 	slices.SortFunc(all, func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
