@@ -36,6 +36,29 @@ func persistKinds() []*Kind {
 				f.set("share", percent(int(s.Between(5, 60))*10_000))
 			},
 		},
+		{
+			Name:     "persist.unavailable",
+			Doc:      "a store answers none of a machine's calls: they hang until the fault is over or the caller gives up",
+			Cause:    "an outage of the store, a security group, an expired credential",
+			Subjects: true,
+			Params: []Param{
+				wordParam("store", "both", "which store", "both", "blob", "consensus"),
+			},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				f.Target = []string{pick(s, t.Subjects[f.Kind])}
+				f.set("store", []string{"both", "blob", "consensus"}[s.N(3)])
+			},
+		},
+		{
+			Name:     "persist.lease_expire",
+			Doc:      "the leases of a machine's readers run out while they are in use, as those who commit see it",
+			Cause:    "a process that stalls or swaps for longer than its lease, a clock far ahead on another machine",
+			Subjects: true,
+			Instant:  true,
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				f.Target = []string{pick(s, t.Subjects[f.Kind])}
+			},
+		},
 	}
 }
 

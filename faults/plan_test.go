@@ -16,10 +16,13 @@ var testTopology = &Topology{
 		{Name: "a", Role: "client"}, {Name: "b", Role: "client"}, {Name: "c", Role: "server"},
 		{Name: "d", Role: "server", Disk: true}, {Name: "e", Role: "server", Disk: true},
 	},
-	Subjects: map[string][]string{"persist.upper_mismatch": {"s1", "s2"}, "persist.indeterminate": {"a", "b"}},
+	Subjects: map[string][]string{
+		"persist.upper_mismatch": {"s1", "s2"}, "persist.indeterminate": {"a", "b"},
+		"persist.lease_expire": {"s1", "s2"}, "persist.unavailable": {"a", "b"},
+	},
 }
 
-var testHandled = []string{"persist.indeterminate", "persist.upper_mismatch"}
+var testHandled = []string{"persist.indeterminate", "persist.lease_expire", "persist.unavailable", "persist.upper_mismatch"}
 
 func profile(t require.TestingT, name string) Profile {
 	p, err := FindProfile(name)

@@ -39,10 +39,10 @@ var profiles = []Profile{
 		For: [2]time.Duration{20 * time.Millisecond, 1500 * time.Millisecond},
 	},
 	{
-		Name: "persist", Doc: "rivals and unknown outcomes only",
+		Name: "persist", Doc: "rivals, unknown outcomes, outages and lost leases only",
 		On: 100, Every: [2]time.Duration{300 * time.Millisecond, 4 * time.Second},
 		For:  [2]time.Duration{200 * time.Millisecond, 4 * time.Second},
-		Only: []string{"persist.upper_mismatch", "persist.indeterminate"},
+		Only: []string{"persist.upper_mismatch", "persist.indeterminate", "persist.unavailable", "persist.lease_expire"},
 	},
 }
 

@@ -85,6 +85,19 @@ func (c *persistCluster) unreliable(machines ...string) {
 		on.share, on.told = f.PerMillion("share"), f.PerMillion("told")
 		return func() { on.share = 0 }, true
 	})
+	c.r.Handle("persist.unavailable", machines, func(f *faults.Fault) (func(), bool) {
+		on, store := c.flaky[f.Target[0]], f.Text("store")
+		change := func(by int) {
+			if store != consensusNode {
+				on.blobDown += by
+			}
+			if store != blobNode {
+				on.consensusDown += by
+			}
+		}
+		change(1)
+		return func() { change(-1) }, true
+	})
 }
 
 // rivalTarget is a shard that the rival may append to, and how it does so: recorded as the shard's
@@ -119,6 +132,50 @@ func (c *persistCluster) rivals(targets []rivalTarget) {
 		return nil, true
 	})
 	c.r.Settled("the rival being done", func() bool { return c.rivalBusy == 0 })
+	c.reaper(targets)
+}
+
+// reaper adds a machine whose clock is far ahead, out of the reach of faults. What it commits to a
+// shard, on persist.lease_expire, ends the leases of all readers there.
+func (c *persistCluster) reaper(targets []rivalTarget) {
+	var client *persist.Client
+	node := c.r.World.NewNode("reaper", func(h host.Host) { client = c.client(h, clientConfig) })
+	node.SetClock(reaperAhead, 0)
+	names := make([]string, len(targets))
+	for i, t := range targets {
+		names[i] = t.shard
+	}
+	busy := 0
+	c.r.Handle("persist.lease_expire", names, func(f *faults.Fault) (func(), bool) {
+		if client == nil {
+			return nil, false
+		}
+		target := targets[slices.Index(names, f.Target[0])]
+		h := node.Host()
+		busy++
+		h.Go("reap", func() {
+			c.reap(h, client, target)
+			busy--
+		})
+		return nil, true
+	})
+	c.r.Settled("the reaper being done", func() bool { return busy == 0 })
+}
+
+// reap commits an append that leaves everything but the leases as it is.
+func (c *persistCluster) reap(h host.Host, client *persist.Client, target rivalTarget) {
+	ctx, cancel := h.Clock().WithTimeout(context.Background(), opTimeout)
+	defer cancel()
+	w, err := client.OpenWriter(ctx, persist.ShardID(target.shard))
+	if err != nil {
+		c.durable.check("open writer", err)
+		return
+	}
+	upper, err := w.FetchRecentUpper(ctx)
+	c.durable.check("fetch upper", err)
+	if err == nil {
+		target.append(ctx, w, nil, upper, upper)
+	}
 }
 
 const rivalNode = "rival"

@@ -53,10 +53,8 @@ func addCollections(r *Run, c *persistCluster) (targets []rivalTarget, machines 
 	r.Judge(models.Responders{Log: log.log})
 	conv := r.Check(models.OracleConverges)
 	for _, shard := range shardNames("d", r.Int("collections")) {
-		col := &collection{r: r, c: c, log: log, shard: shard, cfg: clientConfig}
-		if r.World.NewStream("workload", shard, "lease").N(3) == 0 {
-			col.cfg = shortLeases
-		}
+		col := &collection{r: r, c: c, log: log, shard: shard}
+		col.shortLease = r.World.NewStream("workload", shard, "lease").N(3) == 0
 		for _, suffix := range shardNames("", r.Int("writers")) {
 			name := "writer-" + shard + "-" + suffix
 			w := &collectionWriter{collection: col, name: name, choices: r.World.NewStream("workload", name), want: map[string]int64{}}
@@ -92,9 +90,21 @@ type collection struct {
 	c        *persistCluster
 	log      *taskRecorder
 	shard    string
-	cfg      persist.Config // of the writers
 	writers  []*collectionWriter
 	survivor int // the writer that goes on when the others are shut down
+	// shortLease is whether the leases of the writers' handles can run out within the run.
+	shortLease bool
+}
+
+// config is how the writers use persist.
+func (col *collection) config() persist.Config {
+	switch {
+	case col.shortLease:
+		return shortLeases
+	case col.r.planned("persist.lease_expire"):
+		return expirable
+	}
+	return clientConfig
 }
 
 // collectionWriter drives one machine's task, over all its lives: it is the driver of the collection,
@@ -122,7 +132,7 @@ func (w *collectionWriter) crashed() {
 
 func (w *collectionWriter) boot(h host.Host) {
 	w.done = false
-	client := w.c.client(h, w.cfg)
+	client := w.c.client(h, w.config())
 	for {
 		draw := sim.NewStream(w.choices.Uint64(), "life")
 		// A life in read-only mode ends with the promotion to a task that writes.

@@ -15,6 +15,22 @@ type flakiness struct {
 	w           *sim.World
 	calls       *sim.Stream
 	share, told int // parts per million; see the fault persist.indeterminate
+	// How many faults persist.unavailable are in force, by store.
+	blobDown, consensusDown int
+}
+
+// answerTimeout is how long a call to a store waits for an answer.
+const answerTimeout = time.Second
+
+// outage waits while down, as a call does that nobody answers, and tells whether it gave up.
+func outage(ctx context.Context, h host.Host, down *int) (gaveUp bool) {
+	for waited := time.Duration(0); *down > 0; waited += poll {
+		if waited >= answerTimeout || ctx.Err() != nil {
+			return true
+		}
+		h.Clock().Sleep(poll)
+	}
+	return false
 }
 
 var errInjected = errors.New("connection lost")
@@ -53,11 +69,14 @@ func (f *flakiness) next() (fate, time.Duration) {
 
 // apply does a call to a store, or not, as its fate is. A call that changes nothing is executed or
 // refused; when is of no matter.
-func apply[T any](ctx context.Context, h host.Host, f *flakiness, op, key string, reads bool, call func(context.Context) (T, error)) (T, error) {
+func apply[T any](ctx context.Context, h host.Host, f *flakiness, down *int, op, key string, reads bool, call func(context.Context) (T, error)) (T, error) {
 	what, delay := f.next()
 	var zero T
 	fail := func(kind error) (T, error) {
 		return zero, &persist.StoreError{Op: op, Key: key, Kind: kind, Err: errInjected}
+	}
+	if outage(ctx, h, down) {
+		return fail(persist.ErrIndeterminate)
 	}
 	switch what {
 	case fateNormal:
@@ -88,25 +107,25 @@ type flakyConsensus struct {
 }
 
 func (c *flakyConsensus) Head(ctx context.Context, key string) (persist.Versioned, error) {
-	return apply(ctx, c.h, c.f, "head", key, true, func(ctx context.Context) (persist.Versioned, error) {
+	return apply(ctx, c.h, c.f, &c.f.consensusDown, "head", key, true, func(ctx context.Context) (persist.Versioned, error) {
 		return c.Consensus.Head(ctx, key)
 	})
 }
 
 func (c *flakyConsensus) CompareAndSet(ctx context.Context, key string, expected persist.SeqNo, next persist.Versioned) (bool, error) {
-	return apply(ctx, c.h, c.f, "compare-and-set", key, false, func(ctx context.Context) (bool, error) {
+	return apply(ctx, c.h, c.f, &c.f.consensusDown, "compare-and-set", key, false, func(ctx context.Context) (bool, error) {
 		return c.Consensus.CompareAndSet(ctx, key, expected, next)
 	})
 }
 
 func (c *flakyConsensus) Scan(ctx context.Context, key string, from persist.SeqNo, limit int) ([]persist.Versioned, error) {
-	return apply(ctx, c.h, c.f, "scan", key, true, func(ctx context.Context) ([]persist.Versioned, error) {
+	return apply(ctx, c.h, c.f, &c.f.consensusDown, "scan", key, true, func(ctx context.Context) ([]persist.Versioned, error) {
 		return c.Consensus.Scan(ctx, key, from, limit)
 	})
 }
 
 func (c *flakyConsensus) Truncate(ctx context.Context, key string, seqno persist.SeqNo) (int, error) {
-	return apply(ctx, c.h, c.f, "truncate", key, false, func(ctx context.Context) (int, error) {
+	return apply(ctx, c.h, c.f, &c.f.consensusDown, "truncate", key, false, func(ctx context.Context) (int, error) {
 		return c.Consensus.Truncate(ctx, key, seqno)
 	})
 }
@@ -118,7 +137,7 @@ type flakyBlob struct {
 }
 
 func (b *flakyBlob) Set(ctx context.Context, key string, value []byte) error {
-	_, err := apply(ctx, b.h, b.f, "set", key, false, func(ctx context.Context) (struct{}, error) {
+	_, err := apply(ctx, b.h, b.f, &b.f.blobDown, "set", key, false, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, b.Blob.Set(ctx, key, value)
 	})
 	return err
@@ -130,7 +149,7 @@ type blobValue struct {
 }
 
 func (b *flakyBlob) Get(ctx context.Context, key string) ([]byte, bool, error) {
-	v, err := apply(ctx, b.h, b.f, "get", key, true, func(ctx context.Context) (blobValue, error) {
+	v, err := apply(ctx, b.h, b.f, &b.f.blobDown, "get", key, true, func(ctx context.Context) (blobValue, error) {
 		value, ok, err := b.Blob.Get(ctx, key)
 		return blobValue{value, ok}, err
 	})
@@ -143,7 +162,7 @@ type deleted struct {
 }
 
 func (b *flakyBlob) Delete(ctx context.Context, key string) (int64, bool, error) {
-	d, err := apply(ctx, b.h, b.f, "delete", key, false, func(ctx context.Context) (deleted, error) {
+	d, err := apply(ctx, b.h, b.f, &b.f.blobDown, "delete", key, false, func(ctx context.Context) (deleted, error) {
 		size, existed, err := b.Blob.Delete(ctx, key)
 		return deleted{size, existed}, err
 	})

@@ -34,6 +34,19 @@ var shortLeases = func() persist.Config {
 	return cfg
 }()
 
+// reaperAhead is how far ahead the clock is of those who end other machines' leases, see
+// persist.lease_expire.
+const reaperAhead = time.Minute
+
+// expirable is how processes use persist when the fault persist.lease_expire is to reach the leases of
+// their readers, but not those of writers: a writer's lets it find out what became of its appends, and
+// persist promises that only to those whose clocks agree.
+var expirable = func() persist.Config {
+	cfg := clientConfig
+	cfg.ReaderLease = reaperAhead / 2
+	return cfg
+}()
+
 // recorder writes operations into a history and into the world's trace, whose order of events is
 // the history's clock. A nil recorder records nothing. Operations must be ended by the task that
 // began them, and not by a deferred call: a task that is killed leaves its operation open.

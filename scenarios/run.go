@@ -102,8 +102,13 @@ func (r *Run) Phase() Phase { return r.phase }
 // Working tells whether the workload is to begin new operations.
 func (r *Run) Working() bool { return r.phase <= PhaseFaults }
 
-// Plan is the run's fault plan.
+// Plan is the run's fault plan. It is drawn after Build.
 func (r *Run) Plan() *faults.Plan { return r.plan }
+
+// planned tells whether the plan has a fault of a kind.
+func (r *Run) planned(kind string) bool {
+	return slices.ContainsFunc(r.plan.Faults, func(f faults.Fault) bool { return f.Kind == kind })
+}
 
 // AddNode adds a machine that faults may act on; its role groups it with others that do the same.
 func (r *Run) AddNode(name, role string, boot func(host.Host)) *sim.Node {

@@ -148,11 +148,17 @@ type shardHandles struct {
 }
 
 func (c *shardClient) config() persist.Config {
-	if c.mix.shortLease {
+	switch {
+	case c.mix.shortLease:
 		return shortLeases
+	case c.r.planned("persist.lease_expire"):
+		return expirable
 	}
 	return clientConfig
 }
+
+// live tells whether leases of readers can't run out within the run.
+func (c *shardClient) live() bool { return c.config() == clientConfig }
 
 func (c *shardClient) boot(h host.Host) {
 	c.done = false
@@ -193,14 +199,14 @@ func (c *shardClient) operate(ctx context.Context, h host.Host, client *persist.
 	if kind >= opSnapshot && kind <= opReopen && (s.reader == nil || kind == opReopen) {
 		if s.reader != nil {
 			// Where leases run out within the run, half of the readers are left to them.
-			if !c.mix.shortLease || draw.N(2) == 0 {
+			if c.live() || draw.N(2) == 0 {
 				c.c.durable.check("expire reader", s.reader.Expire(ctx))
 			}
 			s.reader.abandon()
 			s.reader = nil
 		}
 		id := fmt.Sprintf("reader-%d-%d", c.number, c.ops)
-		r, err := openReaderRecorded(ctx, c.rec, c.c.durable, c.number, c.c.client(h, c.config()), name, id, !c.mix.shortLease)
+		r, err := openReaderRecorded(ctx, c.rec, c.c.durable, c.number, c.c.client(h, c.config()), name, id, c.live())
 		if err != nil {
 			return
 		}
