@@ -1,0 +1,171 @@
+package models
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// observed feeds a model a system of one feed, two captures and two spans, and keeps time.
+type observed struct {
+	*Checkpoints
+	n uint64
+}
+
+func newObserved() *observed {
+	o := &observed{Checkpoints: NewCheckpoints()}
+	for _, name := range []string{"a", "b"} {
+		o.Registered(name, o.now())
+	}
+	o.Elected(1, o.now())
+	o.Knows(1, []string{"a", "b"}, o.now())
+	o.Wanted("f", 1, 10, o.now())
+	o.Wanted("f", 2, 10, o.now())
+	return o
+}
+
+func (o *observed) now() Moment {
+	o.n++
+	return Moment{Event: o.n, NS: int64(o.n) * 1000}
+}
+
+func (o *observed) sync() {
+	o.Synced(1, "a", o.now())
+	o.Synced(1, "b", o.now())
+}
+
+func run1(capture string, span uint64) RunID {
+	return RunID{Feed: "f", Span: span, Capture: capture, N: 1}
+}
+func put(key string, ts uint64) Change {
+	return Change{Key: key, Value: fmt.Sprint("v", ts), CommitTS: ts}
+}
+
+// replicate takes a change all the way into the sink.
+func (o *observed) replicate(id RunID, change Change) {
+	o.Committed(id.Span, change, o.now())
+	o.Written(id, []Change{change}, o.now())
+}
+
+func TestCheckpoints(t *testing.T) {
+	a1, b2 := run1("a", 1), run1("b", 2)
+	run := func(o *observed) {
+		o.sync()
+		o.Dispatched("f", 1, 1, "a", false, o.now())
+		o.Dispatched("f", 1, 2, "b", false, o.now())
+		o.Started(a1, 10, o.now())
+		o.Started(b2, 10, o.now())
+		o.replicate(a1, put("x", 20))
+		o.replicate(b2, put("y", 21))
+		o.Progressed(a1, 30, 40, o.now())
+		o.Progressed(b2, 35, 40, o.now())
+		o.Stored("f", 1, 30, 40, o.now())
+	}
+	for name, test := range map[string]struct {
+		do     func(o *observed)
+		oracle string // "" if nothing is wrong
+		want   string
+	}{
+		"all well": {func(o *observed) {}, "", ""},
+		"checkpoint goes back": {func(o *observed) { o.Stored("f", 1, 29, 40, o.now()) },
+			OracleCheckpointMonotone, "goes back from 30, stored by the owner of epoch 1, to 29"},
+		"a deposed owner stores": {func(o *observed) { o.Stored("f", 2, 30, 40, o.now()); o.Stored("f", 1, 30, 40, o.now()) },
+			OracleCheckpointMonotone, "the owner of epoch 1 stores a checkpoint after that of epoch 2"},
+		"above resolved": {func(o *observed) { o.Stored("f", 1, 30, 29, o.now()) },
+			OracleCheckpointLeResolved, "checkpoint 30 is stored with a resolved timestamp of 29"},
+		"a run above its resolved": {func(o *observed) { o.Progressed(a1, 31, 30, o.now()) },
+			OracleCheckpointLeResolved, "its checkpoint 31 is above"},
+		"a change is not in the sink": {func(o *observed) {
+			o.Committed(1, put("x", 31), o.now())
+			o.Progressed(a1, 30, 40, o.now())
+			o.Stored("f", 1, 31, 40, o.now())
+		}, OracleCheckpointDurable, `stores checkpoint 31, and "x" = "v31" at 31 of span 1 is not in the sink`},
+		"of a span that nobody has": {func(o *observed) {
+			o.Stopped(a1, o.now())
+			o.Progressed(b2, 40, 40, o.now())
+			o.Stored("f", 1, 31, 40, o.now())
+		}, OracleCheckpointSources, "span 1, which no capture replicates, came only to 30"},
+		"above a run": {func(o *observed) { o.Stored("f", 1, 33, 40, o.now()) },
+			OracleCheckpointSources, "run 1 of span 1 of f on a is only at 30"},
+		"above a zombie's run": {func(o *observed) {
+			o.Unregistered("a", o.now())
+			o.Started(RunID{"f", 1, "b", 1}, 30, o.now())
+			o.Progressed(RunID{"f", 1, "b", 1}, 36, 40, o.now())
+			o.Stored("f", 1, 33, 40, o.now())
+		}, "", ""},
+		"progress claimed": {func(o *observed) {
+			o.Committed(1, put("x", 31), o.now())
+			o.Progressed(a1, 31, 40, o.now())
+		}, OracleCheckpointSources, `claims progress to 31, and "x" = "v31" at 31 is not in the sink`},
+		"progress goes back": {func(o *observed) { o.Progressed(a1, 29, 40, o.now()) }, OracleCheckpointSources, "went back from 30 to 29"},
+		"committed too late": {func(o *observed) { o.Committed(1, put("z", 30), o.now()) }, OracleCheckpointDurable, "after a checkpoint of 30 was stored"},
+		"a run starts too late": {func(o *observed) {
+			o.Committed(1, put("z", 31), o.now())
+			o.Stopped(a1, o.now())
+			o.Started(RunID{"f", 1, "b", 1}, 31, o.now())
+		}, OracleCheckpointSources, "starts from 31, and"},
+		"two at once":         {func(o *observed) { o.Started(run1("b", 1), 30, o.now()) }, OracleSingleReplication, "run 1 of span 1 of f on b starts while run 1 of span 1 of f on a goes on"},
+		"one after the other": {func(o *observed) { o.Stopped(a1, o.now()); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
+		"after a crash":       {func(o *observed) { o.Crashed("a", o.now()); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
+		"beside a zombie":     {func(o *observed) { o.Unregistered("a", o.now()); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
+		"dispatch before sync": {func(o *observed) {
+			o.Knows(1, []string{"a", "b", "c"}, o.now())
+			o.Dispatched("f", 1, 1, "a", true, o.now())
+		}, OracleDispatchAfterSync, "the owner of epoch 1 removes span 1 on a before it knows what c runs"},
+		"dispatch to a stranger": {func(o *observed) { o.Dispatched("f", 1, 1, "d", false, o.now()) }, OracleDispatchAfterSync, "adds span 1 on d, a capture it does not know"},
+		"a new owner forgets": {func(o *observed) {
+			o.Elected(2, o.now())
+			o.Knows(2, []string{"a"}, o.now())
+			o.Dispatched("f", 2, 1, "a", false, o.now())
+		}, OracleDispatchAfterSync, "the owner of epoch 2 adds span 1 on a before it knows what a runs"},
+		"made up":      {func(o *observed) { o.Written(a1, []Change{put("x", 25)}, o.now()) }, OracleExactlyOnceSink, "which the source never committed"},
+		"out of order": {func(o *observed) { o.replicate(a1, put("x", 31)); o.Written(a1, []Change{put("x", 20)}, o.now()) }, OracleExactlyOnceSink, "after a later version, of 31"},
+		"again, later": {func(o *observed) {
+			o.Stopped(a1, o.now())
+			o.Started(RunID{"f", 1, "a", 2}, 15, o.now())
+			o.Written(RunID{"f", 1, "a", 2}, []Change{put("x", 20)}, o.now())
+		}, "", ""},
+		"contents":    {func(o *observed) { o.Contents("f", map[string]Change{"x": put("x", 20), "y": put("y", 21)}, o.now()) }, "", ""},
+		"row missing": {func(o *observed) { o.Contents("f", map[string]Change{"x": put("x", 20)}, o.now()) }, OracleExactlyOnceSink, "the sink has no such row"},
+		"old row": {func(o *observed) {
+			o.replicate(a1, put("x", 31))
+			o.Contents("f", map[string]Change{"x": put("x", 20), "y": put("y", 21)}, o.now())
+		}, OracleExactlyOnceSink, `in the end the source has "x" = "v31" at 31, and the sink "x" = "v20" at 20`},
+		"row came back": {func(o *observed) {
+			o.replicate(a1, Change{Key: "x", Deleted: true, CommitTS: 31})
+			o.Contents("f", map[string]Change{"x": put("x", 20), "y": put("y", 21)}, o.now())
+		}, OracleExactlyOnceSink, "which the source has deleted"},
+		"of a dropped span": {func(o *observed) {
+			o.Unwanted("f", 1, o.now())
+			o.Contents("f", map[string]Change{"x": put("x", 19), "y": put("y", 21)}, o.now())
+		}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newObserved()
+			run(o)
+			test.do(o)
+			for _, oracle := range o.Oracles() {
+				j := oracle.Judge()
+				if test.oracle == OracleCheckpointDurable && oracle.Name() == OracleCheckpointSources {
+					continue // what is lost is mostly behind some run's progress as well
+				}
+				if oracle.Name() != test.oracle {
+					require.NotEqual(t, VerdictFail, j.Verdict, j.Violations)
+					continue
+				}
+				require.Equal(t, VerdictFail, j.Verdict)
+				require.Contains(t, j.Violations[0].Message, test.want)
+			}
+		})
+	}
+}
+
+func TestCheckpointsOfNothing(t *testing.T) {
+	var names []string
+	for _, o := range NewCheckpoints().Oracles() {
+		names = append(names, o.Name())
+		require.Equal(t, VerdictUnknown, o.Judge().Verdict)
+	}
+	require.Equal(t, CheckpointOracles(), names)
+}
