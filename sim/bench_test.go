@@ -9,51 +9,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/sim/simbench"
 	"github.com/simrun-dev/simrun/system/host"
 )
 
-// BenchmarkTaskSwitch is two tasks that yield to each other: an op is one switch, with its queue,
-// its choice, and its place in the trace hash.
+// BenchmarkTaskSwitch is two tasks that take turns: an op is one switch, with its queue, its choice,
+// and its place in the trace hash.
 func BenchmarkTaskSwitch(b *testing.B) {
-	w := sim.New(sim.Config{})
-	defer w.Close()
-	for range 2 {
-		w.Go("yielder", func() {
-			for range b.N / 2 {
-				w.Sleep(0)
-			}
-		})
-	}
 	b.ReportAllocs()
-	b.ResetTimer()
-	require.NoError(b, w.Run())
+	simbench.Switches(sim.Config{}, b.N)
 }
 
 // BenchmarkHandoff is one task handing a token to another over a channel: an op is one switch with
 // its channel operations.
 func BenchmarkHandoff(b *testing.B) {
-	w := sim.New(sim.Config{})
-	defer w.Close()
-	h := w.Host()
-	ping, pong := host.NewChan[int](h, "ping", 0), host.NewChan[int](h, "pong", 0)
-	w.Go("a", func() {
-		for i := range b.N / 2 {
-			ping.Send(i)
-			pong.Recv()
-		}
-		ping.Close()
-	})
-	w.Go("b", func() {
-		for v, ok := ping.Recv(); ok; v, ok = ping.Recv() {
-			pong.Send(v)
-		}
-	})
 	b.ReportAllocs()
-	b.ResetTimer()
-	require.NoError(b, w.Run())
+	simbench.Handoffs(sim.Config{}, b.N)
 }
 
-// BenchmarkSleep is a task that sleeps: an op is one timer and one switch there and back.
+// BenchmarkSleep is a task that sleeps: an op is one timer, and no switch, since nothing else happens.
 func BenchmarkSleep(b *testing.B) {
 	w := sim.New(sim.Config{})
 	defer w.Close()

@@ -51,7 +51,8 @@ type armedTimer struct {
 
 type timeWatch struct{ wake func() }
 
-const canaryDelay = 100 * 365 * 24 * time.Hour
+// canaryDelay is odd: a Reset to just this duration would not be seen.
+const canaryDelay = 100*365*24*time.Hour + 123_456_789
 
 // layout is where the private fields are.
 var layout = checkLayout()
@@ -180,7 +181,7 @@ func (k *canary) arm(ptr unsafe.Pointer, t *clock.Timer, tk *clock.Ticker, d tim
 func (a *armedTimer) schedule(d time.Duration) {
 	p := a.c.p
 	p.w.cancel(a.due)
-	a.at = p.w.now + p.node.time.span(max(d, 0))
+	a.at = later(p.w.now, p.node.time.span(max(d, 0)))
 	a.due = p.w.handleAt(a.at, &p.timers, p, a, 0)
 }
 
@@ -215,6 +216,9 @@ func (k *canary) reconcile() {
 		}
 		a.scanned = k.scan
 		if next := a.next(); *next != far {
+			if a.ticker != nil && *at[time.Duration](a.ptr, layout.tickerD) <= 0 {
+				k.p.w.Fail("panic", "%s: non-positive interval for Ticker.Reset", k.p.node.name) // as package time does
+			}
 			k.drop(a)
 			a.schedule(next.Sub(k.epoch()))
 			*next = far
@@ -267,7 +271,7 @@ func (a *armedTimer) handle(uint64) {
 		p := k.p
 		// From when it was due, not from now: a ticker does not slip.
 		span := max(p.node.time.span(period), 1)
-		a.at += span
+		a.at = later(a.at, span)
 		if a.at <= w.now { // ticks that were missed are dropped
 			a.at += (w.now - a.at + span) / span * span
 		}

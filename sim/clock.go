@@ -2,7 +2,10 @@ package sim
 
 import (
 	"context"
+	"runtime"
 	"time"
+
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 // nodeClock is a process's clock.Clock. Now, Since, Until, Sleep and the contexts are the
@@ -35,15 +38,23 @@ func (c *nodeClock) Sleep(d time.Duration) {
 		panic("sim: code outside tasks can't sleep: start a task with Go")
 	}
 	// Like a real one, a sleep of no time lets others go first.
-	w.sleep(w.cur, c.p.node.time.span(max(d, 0)))
+	if t := w.cur; w.sleep(t, c.p.node.time.span(max(d, 0))) && !t.co.yield(struct{}{}) {
+		runtime.Goexit()
+	}
 }
 
-// sleep makes the running task go on after a span of true time.
-func (w *World) sleep(t *task, span int64) {
-	_, s := w.schedule(w.now+span, &t.actor, t.proc)
+// sleep makes the running task go on after a span of true time. It tells whether the task is to yield
+// until then, and to exit if that tells it that it was killed.
+func (w *World) sleep(t *task, span int64) (yields bool) {
+	at := later(w.now, span)
+	if at == never {
+		t.parked, t.why, t.since = true, host.Wait{Op: "sleep", On: "for ever"}, w.now
+		return true
+	}
+	_, s := w.schedule(at, &t.actor, t.proc)
 	s.task = t
 	t.cause = w.trace.events
-	t.yield()
+	return !w.goesOn(t)
 }
 
 func (c *nodeClock) WithTimeout(parent context.Context, d time.Duration) (context.Context, context.CancelFunc) {
@@ -64,7 +75,7 @@ func (c *nodeClock) WithDeadline(parent context.Context, at time.Time) (context.
 	case left <= 0:
 		ctx.cancel(context.DeadlineExceeded)
 	default:
-		ctx.timer = w.handleAt(w.now+c.p.node.time.span(left), &c.p.timers, c.p, ctx, 0)
+		ctx.timer = w.handleAt(later(w.now, c.p.node.time.span(left)), &c.p.timers, c.p, ctx, 0)
 	}
 	return ctx, cancel
 }

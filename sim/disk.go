@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -79,6 +80,10 @@ type dirOp struct {
 }
 
 const sector = 512
+
+// maxFile is how long a file can be: files are kept in memory, holes and all. More ends in
+// host.ErrNoSpace.
+const maxFile = 1 << 30
 
 func newDisk(n *Node) *disk {
 	return &disk{
@@ -336,7 +341,9 @@ func (d *processDisk) take(op int, how Dist, size int, content uint64) error {
 			span += r.Delay.Sample(mix(word))
 		}
 	}
-	w.sleep(t, int64(span))
+	if w.sleep(t, int64(span)) && !t.co.yield(struct{}{}) {
+		runtime.Goexit()
+	}
 	if failed {
 		return host.ErrIO
 	}
@@ -498,7 +505,8 @@ func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	}
 	f.d.w.checkAlive()
 	disk := f.d.disk()
-	if off+int64(len(p)) > int64(len(f.inode.data)) && disk.full() {
+	tooLong := off > maxFile-int64(len(p))
+	if tooLong || off+int64(len(p)) > int64(len(f.inode.data)) && disk.full() {
 		if err := f.d.take(diskWrite, f.d.w.cfg.Disk.Write, 0, 0); err != nil {
 			return 0, pathError("write", f.name, err)
 		}
@@ -530,6 +538,9 @@ func (f *file) Truncate(size int64) error {
 	}
 	if err := f.d.take(diskTruncate, f.d.w.cfg.Disk.Write, 0, uint64(size)); err != nil {
 		return pathError("truncate", f.name, err)
+	}
+	if size > maxFile {
+		return pathError("truncate", f.name, host.ErrNoSpace)
 	}
 	f.inode.do(write{off: size, truncate: true})
 	return nil

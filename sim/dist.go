@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"math/bits"
 	"slices"
@@ -84,9 +83,9 @@ func FromSamples(measured ...time.Duration) Dist {
 func (d Dist) Sample(word uint64) time.Duration {
 	switch d.Shape {
 	case Uniform:
-		return d.Min + time.Duration(scale(word, uint64(d.Spread)+1))
+		return d.Min + time.Duration(scale(word, d.spread()+1))
 	case Exponential:
-		return d.Min + time.Duration(min(mulFixed(negLog(word), uint64(d.Spread)), 20*uint64(d.Spread)))
+		return d.Min + time.Duration(min(mulFixed(negLog(word), d.spread()), 20*d.spread()))
 	case LogNormal:
 		// exp(tail*z) = 2^(tail*z/ln 2), with z normal.
 		exponent := normal(word) * int64(d.Tail) / 1000
@@ -95,18 +94,20 @@ func (d Dist) Sample(word uint64) time.Duration {
 		if exponent < 0 {
 			log2 = -log2
 		}
-		return d.Min + time.Duration(mulFixed(exp2(log2), uint64(d.Spread)))
+		return d.Min + time.Duration(mulFixed(exp2(log2), d.spread()))
 	case Pareto:
 		// u^(-1/exponent) = 2^(-log2(u)/exponent)
 		log2 := int64(negLog2(word)) << 8 // 32 fraction bits
 		factor := exp2(log2 / int64(max(d.Tail, 1)) * 1000)
-		return time.Duration(mulFixed(min(factor, 1000<<fixedBits), uint64(d.Min)))
+		return time.Duration(mulFixed(min(factor, 1000<<fixedBits), uint64(max(d.Min, 0))))
 	case Recorded:
 		return d.Min + d.Samples.durations[scale(word, uint64(len(d.Samples.durations)))]
 	default:
 		return d.Min
 	}
 }
+
+func (d Dist) spread() uint64 { return uint64(max(d.Spread, 0)) }
 
 func (d Dist) String() string {
 	switch d.Shape {
@@ -132,13 +133,16 @@ const (
 	invLn2    = 6196328019 // 1/ln 2
 )
 
-// mulFixed is the product of a fixed-point number and an integer, cut off at the largest duration.
+// longest is where samples are cut off, at 36 years: what is added to them must not overflow.
+const longest = 1 << 60
+
+// mulFixed is the product of a fixed-point number and an integer, at most longest.
 func mulFixed(fixed, n uint64) uint64 {
 	hi, lo := bits.Mul64(fixed, n)
-	if hi>>(fixedBits-1) != 0 {
-		return math.MaxInt64
+	if hi>>fixedBits != 0 {
+		return longest
 	}
-	return hi<<(64-fixedBits) | lo>>fixedBits
+	return min(hi<<(64-fixedBits)|lo>>fixedBits, longest)
 }
 
 func abs(x int64) int64 {

@@ -281,7 +281,7 @@ func (l *link) latency(a attempt) time.Duration {
 // sent is false when too much waits already.
 func (l *link) transmit(size int) (at int64, sent bool) {
 	now := l.w.now
-	if l.bandwidth == 0 {
+	if l.bandwidth <= 0 {
 		return now, true
 	}
 	begin := max(l.free, now)

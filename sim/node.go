@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -29,9 +30,12 @@ type Node struct {
 }
 
 // NewNode adds a machine and starts its process: boot is run as the process's first task, now and
-// at every restart. Names are unique. A process goes on when boot returns, as long as its node is
+// at every restart. Names are unique and have no colon. A process goes on when boot returns, as long as its node is
 // up.
 func (w *World) NewNode(name string, boot func(host.Host)) *Node {
+	if name == "" || strings.Contains(name, ":") {
+		panic(fmt.Sprintf("sim: %q is no name for a node, since nobody could dial it: it must be a name without a colon", name))
+	}
 	if w.byName[name] != nil {
 		panic(fmt.Sprintf("sim: there is a node named %q already", name))
 	}

@@ -41,6 +41,11 @@ func (h *eventHeap) pop() entry {
 	return top
 }
 
+// isAlone tells whether nothing else is due at the time of the first entry.
+func (h eventHeap) isAlone() bool {
+	return (len(h) < 2 || h[1].at > h[0].at) && (len(h) < 3 || h[2].at > h[0].at)
+}
+
 // siftDown puts e at the place i or below, wherever it belongs.
 func (h eventHeap) siftDown(i int, e entry) {
 	for {

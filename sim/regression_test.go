@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -294,5 +295,215 @@ func TestOnCrashMayRestart(t *testing.T) {
 	require.Equal(t, uint64(4), n.Incarnation())
 	for life := 1; life <= 4; life++ {
 		require.NotNil(t, n.DiskFile(fmt.Sprint("life-", life)))
+	}
+}
+
+// A duration that ends beyond all time is not over at once. A task that sleeps so long waits for ever,
+// and is named.
+func TestForever(t *testing.T) {
+	for _, drift := range []int{0, -500_000} {
+		w := sim.New(sim.Config{})
+		defer w.Close()
+		n := w.NewNode("a", nil)
+		n.SetClock(0, drift)
+		h := n.Host()
+		h.Go("timer", func() {
+			h.Clock().Sleep(time.Second)
+			host.Select(h, host.OnTime(h.Clock().After(math.MaxInt64), nil))
+			t.Error("the timer fired")
+		})
+		h.Go("context", func() {
+			h.Clock().Sleep(time.Second)
+			ctx, cancel := h.Clock().WithTimeout(context.Background(), math.MaxInt64)
+			defer cancel()
+			host.Select(h, host.OnDone(ctx))
+			t.Error("the context was done")
+		})
+		w.Go("sleeper", func() {
+			w.Sleep(time.Second)
+			w.Sleep(math.MaxInt64)
+			t.Error("the sleep was over")
+		})
+		require.NoError(t, w.RunFor(3*time.Second))
+		require.NoError(t, w.RunFor(math.MaxInt64))
+		require.Equal(t, 3*time.Second, w.Now(), "nothing happens")
+		require.NoError(t, w.RunFor(-time.Second))
+		require.Equal(t, 3*time.Second, w.Now())
+		err := w.Run()
+		var deadlock *sim.Deadlock
+		require.ErrorAs(t, err, &deadlock)
+		require.ErrorContains(t, err, "simrun/sleeper waits to sleep for ever since 1s")
+		require.ErrorContains(t, err, "a/timer waits to select timer")
+	}
+}
+
+// A timer that is reset to no time fires before time moves, whatever else is due later.
+func TestResetToNoTime(t *testing.T) {
+	for seed := range uint64(10) {
+		w := sim.New(sim.Config{Seed: seed})
+		at := time.Duration(-1)
+		w.Go("task", func() {
+			timer := w.Host().Clock().AfterFunc(time.Hour, func() { at = w.Now() })
+			timer.Reset(0)
+			w.Sleep(time.Second)
+		})
+		require.NoError(t, w.Run())
+		require.Zero(t, at, "seed %d", seed)
+		w.Close()
+	}
+}
+
+// Timers can be stopped and reset by code outside of the run, between two parts of it.
+func TestTimersResetOutside(t *testing.T) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	at := time.Duration(-1)
+	timer := w.Host().Clock().AfterFunc(time.Second, func() { at = w.Now() })
+	require.NoError(t, w.RunFor(500*time.Millisecond))
+	timer.Reset(time.Second)
+	require.NoError(t, w.RunFor(5*time.Second))
+	require.Equal(t, 1500*time.Millisecond, at)
+}
+
+func TestTickerResetToNoTime(t *testing.T) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	w.Go("task", func() {
+		w.Host().Clock().Ticker(time.Second).Reset(0)
+		w.Sleep(time.Second)
+	})
+	require.ErrorContains(t, w.Run(), "non-positive interval for Ticker.Reset")
+}
+
+// A world is not run and not closed from inside of itself: its coroutines would leak.
+func TestNoRunInsideRun(t *testing.T) {
+	for name, misuse := range map[string]func(w *sim.World){
+		"run":    func(w *sim.World) { _ = w.Run() },
+		"runFor": func(w *sim.World) { _ = w.RunFor(time.Second) },
+		"close":  func(w *sim.World) { w.Close() },
+	} {
+		w := sim.New(sim.Config{})
+		w.Go(name, func() { misuse(w) })
+		require.ErrorContains(t, w.Run(), "call Stop", name)
+		w.Close()
+	}
+}
+
+func TestNodeNames(t *testing.T) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	for _, name := range []string{"", "a:b"} {
+		require.Panics(t, func() { w.NewNode(name, nil) }, name)
+	}
+}
+
+// What no disk can hold is refused, and not a panic of the kernel's.
+func TestHugeFiles(t *testing.T) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	w.Go("task", func() {
+		f, err := w.Host().Disk().Open("f", host.Create)
+		require.NoError(t, err)
+		for _, off := range []int64{1 << 40, math.MaxInt64} {
+			_, err := f.WriteAt([]byte("abc"), off)
+			require.ErrorIs(t, err, host.ErrNoSpace)
+			require.ErrorIs(t, f.Truncate(off), host.ErrNoSpace)
+		}
+		size, err := f.Size()
+		require.NoError(t, err)
+		require.Zero(t, size)
+	})
+	require.NoError(t, w.Run())
+}
+
+// A task that goes on by itself, since nothing else is to happen, is stopped like all others.
+func TestTaskThatGoesOnByItself(t *testing.T) {
+	steps := 0
+	lone := func(cfg sim.Config, do func(w *sim.World, step int)) (*sim.World, error) {
+		w := sim.New(cfg)
+		t.Cleanup(w.Close)
+		steps = 0
+		w.Go("lone", func() {
+			for {
+				steps++
+				do(w, steps)
+				w.Sleep(time.Duration(steps % 2))
+			}
+		})
+		return w, w.Run()
+	}
+	_, err := lone(sim.Config{}, func(w *sim.World, step int) {
+		if step == 100 {
+			w.Stop()
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, 100, steps)
+
+	w, err := lone(sim.Config{MaxEvents: 5000}, func(*sim.World, int) {})
+	require.ErrorIs(t, err, sim.ErrLimit)
+	require.EqualValues(t, 5000, w.Events())
+
+	w, err = lone(sim.Config{MaxTime: 50}, func(*sim.World, int) {})
+	require.ErrorIs(t, err, sim.ErrLimit)
+	require.EqualValues(t, 50, w.Now())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = lone(sim.Config{Context: ctx}, func(_ *sim.World, step int) {
+		if step == 100 {
+			cancel()
+		}
+	})
+	require.ErrorIs(t, err, sim.ErrInterrupted)
+
+	_, err = lone(sim.Config{}, func(w *sim.World, step int) {
+		if step == 100 {
+			w.Fail("oracle", "found")
+		}
+	})
+	require.ErrorContains(t, err, "oracle: found")
+	require.Equal(t, 100, steps)
+}
+
+// A task that pauses its own node stops there, and one that crashes it ends.
+func TestTaskAgainstItsOwnNode(t *testing.T) {
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	var n *sim.Node
+	reached := ""
+	n = w.NewNode("a", func(h host.Host) {
+		h.Clock().Sleep(time.Millisecond)
+		n.Pause()
+		h.Clock().Sleep(0)
+		reached += " resumed"
+		n.Crash()
+		h.Clock().Sleep(0)
+		reached += " survived"
+	})
+	require.NoError(t, w.RunFor(time.Second))
+	require.Empty(t, reached)
+	n.Resume()
+	require.NoError(t, w.RunFor(time.Second))
+	require.Equal(t, " resumed", reached)
+}
+
+// Distributions with parameters beyond reason give durations all the same, that time can bear.
+func TestUnreasonableDistributions(t *testing.T) {
+	const years = 365 * 24 * time.Hour
+	for _, d := range []sim.Dist{
+		{Shape: sim.Uniform, Spread: -time.Second},
+		{Shape: sim.Exponential, Spread: -time.Second},
+		{Shape: sim.LogNormal, Spread: -time.Second, Tail: 500},
+		{Shape: sim.Pareto, Min: -time.Second, Tail: 1200},
+		sim.LogNorm(time.Second, time.Hour, 8000),
+		sim.LogNorm(time.Second, math.MaxInt64, 8000),
+		sim.Exp(time.Hour, 200*years),
+		sim.PowerLaw(100*years, 1),
+	} {
+		for i := range uint64(1000) {
+			v := d.Sample(i << 54)
+			require.GreaterOrEqual(t, v, time.Duration(0), "%v", d)
+			require.Less(t, v, 40*years, "%v", d)
+		}
 	}
 }

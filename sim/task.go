@@ -111,8 +111,8 @@ func (w *World) wake(t *task) {
 	t.cause = w.trace.events
 }
 
-// run switches to the task until it parks or ends.
-func (w *World) run(t *task) {
+// enter is what happens before the task is switched to.
+func (w *World) enter(t *task) {
 	w.emitCaused(EventRun, t.id, 0, 0, t.cause)
 	if t.co == nil {
 		if n := len(w.idle); n > 0 {
@@ -123,7 +123,10 @@ func (w *World) run(t *task) {
 		t.co.task, t.co.done = t, false
 	}
 	w.cur = t // alive, or it would not be run
-	t.co.resume()
+}
+
+// leave is what happens when the task has parked or ended.
+func (w *World) leave(t *task) {
 	w.setCurrent(nil)
 	t.proc.clock.touch()
 	if t.proc.dead && !t.co.done {
@@ -155,12 +158,7 @@ func (t *task) Park(why host.Wait) {
 		return
 	}
 	t.parked, t.why, t.since = true, why, w.now
-	t.yield()
-}
-
-// yield gives the kernel control until it resumes the task. It does not return when the task is
-// killed instead.
-func (t *task) yield() {
+	// The kernel has control until it resumes the task, or kills it.
 	if !t.co.yield(struct{}{}) {
 		runtime.Goexit()
 	}
@@ -214,7 +212,7 @@ func (w *World) checkAlive() {
 
 func (w *World) endRunning() {
 	if t := w.cur; !t.co.killed {
-		t.co.yield(struct{}{}) // for run to kill it
+		t.co.yield(struct{}{}) // for leave to kill it
 	}
 	runtime.Goexit()
 }

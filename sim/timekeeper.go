@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -16,14 +17,30 @@ type timekeeper struct {
 
 const million = 1_000_000
 
-// mulDiv is a*b/c, exact where the product overflows 64 bits. c > 0, b > 0.
+// never is a time that does not come: what is due then, 292 years from the start, does not happen.
+const never = math.MaxInt64
+
+// later is the time a span after t, or never.
+func later(t, span int64) int64 {
+	if span > never-t {
+		return never
+	}
+	return t + span
+}
+
+// mulDiv is a*b/c, exact where the product overflows 64 bits, and cut off where the quotient does.
+// c > 0, b > 0.
 func mulDiv(a, b, c int64) int64 {
 	neg := a < 0
 	if neg {
 		a = -a
 	}
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	q, _ := bits.Div64(hi%uint64(c), lo, uint64(c))
+	q := uint64(math.MaxInt64)
+	if hi < uint64(c) {
+		q, _ = bits.Div64(hi, lo, uint64(c))
+		q = min(q, math.MaxInt64)
+	}
 	if neg {
 		return -int64(q)
 	}
@@ -44,7 +61,7 @@ func (k *timekeeper) span(d time.Duration) int64 {
 		return int64(d)
 	}
 	s := mulDiv(int64(d), million, million+k.drift)
-	for mulDiv(s, million+k.drift, million) < int64(d) {
+	for s < never && mulDiv(s, million+k.drift, million) < int64(d) {
 		s++
 	}
 	return s
@@ -59,8 +76,8 @@ func (n *Node) ClockOffset() time.Duration {
 func (n *Node) ClockDrift() int { return int(n.time.drift) }
 
 // SetClock makes the node's clock be ahead of true time by offset from now on, and run faster by
-// drift parts per million; drift is cut off at -900,000 and 10,000,000. A change of offset is a jump: timers already set keep their duration, as
-// a monotonic clock's do.
+// drift parts per million; drift is cut off at -900,000 and 10,000,000. A change of offset is a jump:
+// timers already set keep their duration, as a monotonic clock's do.
 func (n *Node) SetClock(offset time.Duration, drift int) {
 	drift = min(max(drift, -900_000), 10_000_000)
 	n.time = timekeeper{anchorTrue: n.w.now, anchorLocal: n.w.now + int64(offset), drift: int64(drift)}

@@ -2,9 +2,9 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 	"time"
 
@@ -94,10 +94,14 @@ type World struct {
 	net    *network
 	dirty  []*nodeClock
 
+	whileTasks bool   // the run ends with the tasks of the world's own process
+	look       uint64 // the number of events at which the loop has something to look after
+
 	watchdog watchdog
 	checks   checks
 	failures []Failure
 	stopped  bool
+	running  bool
 	closed   bool
 }
 
@@ -157,15 +161,15 @@ func (w *World) Sleep(d time.Duration) { w.self.proc.clock.Sleep(d) }
 // Errors with which a run ends, beside a *Deadlock and a Failure.
 var (
 	// ErrLimit: the run reached Config.MaxTime or MaxEvents.
-	ErrLimit = fmt.Errorf("sim: the run reached its limit")
+	ErrLimit = errors.New("sim: the run reached its limit")
 	// ErrInterrupted: Config.Context is done.
-	ErrInterrupted = fmt.Errorf("sim: the run was interrupted")
+	ErrInterrupted = errors.New("sim: the run was interrupted")
 )
 
 // Run runs until the tasks started by Go have ended, or a violation is found, or Stop is called.
 // It returns nil, the first Failure, a *Deadlock, ErrLimit or ErrInterrupted.
 func (w *World) Run() error {
-	limit := int64(math.MaxInt64)
+	limit := int64(never)
 	if w.cfg.MaxTime > 0 {
 		limit = int64(w.cfg.MaxTime)
 	}
@@ -174,7 +178,7 @@ func (w *World) Run() error {
 		return err
 	case w.stopped || w.self.proc.tasks.first == nil:
 		return nil
-	case len(w.ready) > 0 || len(w.events) > 0:
+	case len(w.ready) > 0 || w.nextDue() != never:
 		return fmt.Errorf("%w: %v of virtual time", ErrLimit, w.cfg.MaxTime)
 	default:
 		return w.deadlock()
@@ -182,13 +186,14 @@ func (w *World) Run() error {
 }
 
 // RunFor runs for a duration of virtual time, whether or not tasks remain. It returns nil, the
-// first Failure, ErrLimit or ErrInterrupted.
+// first Failure, ErrLimit or ErrInterrupted. A duration beyond all time, such as math.MaxInt64, is
+// until nothing happens any more.
 func (w *World) RunFor(d time.Duration) error {
-	limit := w.now + int64(d)
+	limit := later(w.now, max(int64(d), 0))
 	if err := w.loop(limit, false); err != nil {
 		return err
 	}
-	if !w.stopped {
+	if !w.stopped && limit != never {
 		w.now = max(w.now, limit)
 	}
 	return nil
@@ -228,11 +233,13 @@ func (w *World) Op(text string) uint64 {
 	return w.trace.events
 }
 
-// Close unwinds all tasks and frees their coroutines. A world that is not closed leaks them.
+// Close unwinds all tasks and frees their coroutines. A world that is not closed leaks them. Its own
+// tasks can't close it: they call Stop.
 func (w *World) Close() {
 	if w.closed {
 		return
 	}
+	w.mustNotRun()
 	w.closed = true
 	defer w.watchdog.start(&w.cfg)() // a deferred call of a task may block
 	w.setCurrent(nil)
@@ -250,29 +257,46 @@ func (w *World) Close() {
 	w.idle = nil
 }
 
+// mustNotRun refuses what a world's own tasks and callbacks can't do to it.
+func (w *World) mustNotRun() {
+	if w.running {
+		panic("sim: a world can't be run or closed from inside of itself: to end the run, call Stop")
+	}
+}
+
 // loop takes steps until the limit or the end of the run; with whileTasks only as long as the
 // world's own process has any.
 func (w *World) loop(limit int64, whileTasks bool) error {
 	if w.closed {
 		panic("sim: the world is closed")
 	}
-	w.until = limit
+	w.mustNotRun()
+	w.running = true
+	defer func() { w.running = false }() // even if a task calls testing's FailNow
+	w.until, w.whileTasks, w.look = limit, whileTasks, 0
+	for _, n := range w.nodes {
+		if n.Up() {
+			n.proc.clock.touch() // whose timers may have been stopped and reset outside of the run
+		}
+	}
 	defer w.watchdog.start(&w.cfg)()
-	check := uint64(0)
-	for !w.stopped && !(whileTasks && w.self.proc.tasks.first == nil) {
+	for !w.over() {
 		if w.watchdog.asked.Load() {
 			w.watchdog.asked.Store(false)
 		}
-		if w.trace.events >= check {
-			check = w.trace.events + 4096
-			if w.cfg.Context != nil && w.cfg.Context.Err() != nil {
-				return ErrInterrupted
+		if w.trace.events >= w.look {
+			if err := w.lookAfter(); err != nil {
+				return err
 			}
 		}
-		if w.cfg.MaxEvents > 0 && w.trace.events >= w.cfg.MaxEvents {
-			return fmt.Errorf("%w: %d events", ErrLimit, w.cfg.MaxEvents)
-		}
-		if !w.step() {
+		t, more := w.step()
+		if t != nil {
+			// Here, and not in a function of its own: after a switch the processor mispredicts the return
+			// from each call that was open before it.
+			w.enter(t)
+			t.co.resume()
+			w.leave(t)
+		} else if !more {
 			break
 		}
 	}
@@ -282,24 +306,60 @@ func (w *World) loop(limit int64, whileTasks bool) error {
 	return nil
 }
 
-// step makes the next thing happen. It returns false when nothing can before the limit.
-func (w *World) step() bool {
-	slack := w.slack
+// first takes out of the queues what happens first. ok is false if nothing does before the limit.
+func (w *World) first() (e entry, ok bool) {
+	switch {
+	case len(w.ready) == 0:
+		due := w.nextDue()
+		if due == never || due > w.until {
+			return entry{}, false
+		}
+		if w.slack == 0 && w.events.isAlone() {
+			return w.events.pop(), true // there is nothing to choose
+		}
+		w.admit(due)
+	case w.slack > 0:
+		w.admit(w.earliest())
+	}
+	return w.ready.pop(), true
+}
+
+// over tells whether the run has ended, with no regard to what else could happen.
+func (w *World) over() bool {
+	return w.stopped || w.whileTasks && w.self.proc.tasks.first == nil
+}
+
+// lookAfter ends the run if it was interrupted or has reached its limit of events.
+func (w *World) lookAfter() error {
+	if w.cfg.Context != nil && w.cfg.Context.Err() != nil {
+		return ErrInterrupted
+	}
+	w.look = w.trace.events + 4096
+	if w.cfg.MaxEvents > 0 {
+		if w.trace.events >= w.cfg.MaxEvents {
+			return fmt.Errorf("%w: %d events", ErrLimit, w.cfg.MaxEvents)
+		}
+		w.look = min(w.look, w.cfg.MaxEvents)
+	}
+	return nil
+}
+
+// step makes the next thing happen, or returns the task that goes on next. more is false when nothing
+// can happen before the limit.
+func (w *World) step() (next *task, more bool) {
 	for {
 		if len(w.ready) == 0 {
-			w.reconcileClocks()
-			if !w.admit(w.nextDue(), slack) && len(w.ready) == 0 {
-				return false
-			}
-		} else if slack > 0 {
-			w.admit(w.earliest(), slack)
+			w.reconcileClocks() // which may find a timer that is due now
 		}
-		top := w.ready.pop()
+		top, ok := w.first()
+		if !ok {
+			return nil, false
+		}
 		i := int32(uint32(top.key))
 		s := &w.slots[i]
 		if s.at > w.now && len(w.dirty) > 0 {
 			// Time is about to move: what tasks did to their timers comes first.
-			w.ready.push(top)
+			w.ready.push(entry{0, top.key})
 			w.reconcileClocks()
 			continue
 		}
@@ -319,14 +379,47 @@ func (w *World) step() bool {
 		w.freeSlot(i)
 		switch {
 		case task != nil:
-			w.run(task)
+			return task, true
 		case hnd != nil:
 			hnd.handle(arg)
 		default:
 			fn()
 		}
-		return true
+		return nil, true
 	}
+}
+
+// goesOn takes the next step if it is to resume the running task, which has just put itself to sleep:
+// what the loop and step would do, without switching to them and back. Where they have anything else
+// to do it leaves that to them, and returns false.
+func (w *World) goesOn(t *task) bool {
+	if w.slack > 0 || t.proc.dead || w.over() || w.trace.events >= w.look || w.watchdog.asked.Load() {
+		return false
+	}
+	t.proc.clock.touch()
+	if len(w.ready) == 0 {
+		w.reconcileClocks()
+		if w.stopped {
+			return false
+		}
+	}
+	from := &w.ready
+	if len(w.ready) == 0 {
+		if due := w.nextDue(); due == never || due > w.until || !w.events.isAlone() {
+			return false
+		}
+		from = &w.events
+	}
+	i := int32(uint32((*from)[0].key))
+	s := &w.slots[i]
+	if s.task != t || t.proc.node.paused || s.at > w.now && len(w.dirty) > 0 {
+		return false
+	}
+	from.pop()
+	w.now = max(w.now, s.at)
+	w.freeSlot(i)
+	w.emitCaused(EventRun, t.id, 0, 0, t.cause)
+	return true
 }
 
 // alive tells whether an event will still happen.
@@ -339,8 +432,7 @@ func (w *World) drop(i int32, s *slot) {
 	w.freeSlot(i)
 }
 
-// nextDue is when the next event is due, passing over those that won't happen, or a time past
-// the limit when there is none.
+// nextDue is when the next event is due, passing over those that won't happen, or never.
 func (w *World) nextDue() int64 {
 	for len(w.events) > 0 {
 		i := int32(uint32(w.events[0].key))
@@ -351,36 +443,32 @@ func (w *World) nextDue() int64 {
 		}
 		return w.events[0].at
 	}
-	return math.MaxInt64
+	return never
 }
 
 // earliest is when the first of the events that can happen now was due: no other may be put before
 // it for longer than the slack.
 func (w *World) earliest() int64 {
-	at := int64(math.MaxInt64)
+	at := int64(never)
 	for _, e := range w.ready {
 		at = min(at, w.slots[uint32(e.key)].at)
 	}
 	return at
 }
 
-// admit moves the events that are due within slack of the given time to those that can happen
-// now, and tells whether there were any.
-func (w *World) admit(at, slack int64) bool {
-	if at == math.MaxInt64 || at > w.until {
-		return false
+// admit moves the events that are due within slack of the given time to those that can happen now. Near
+// the limit there is no slack.
+func (w *World) admit(at int64) {
+	if at > w.until {
+		return
 	}
 	horizon := at
-	if slack < w.until-at {
-		horizon += slack
+	if w.slack < w.until-at {
+		horizon += w.slack
 	}
-	any := false
 	for len(w.events) > 0 && w.events[0].at <= horizon {
-		e := w.events.pop()
-		w.ready.push(entry{0, e.key})
-		any = true
+		w.ready.push(entry{0, w.events.pop().key})
 	}
-	return any
 }
 
 // Deadlock is the error of a run in which no task can ever go on.

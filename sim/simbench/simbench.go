@@ -135,14 +135,16 @@ func spin(n int) uint64 {
 	return x
 }
 
-// Switches makes two tasks yield to each other n times: queue, choice, hash and switch.
+// Switches makes two tasks take turns n times: queue, choice, hash and switch. Each sleeps until the
+// other is at work: tasks that only yield would often go on themselves, which is no switch.
 func Switches(cfg sim.Config, n int) {
 	w := sim.New(cfg)
 	defer w.Close()
-	for range 2 {
-		w.Go("yielder", func() {
+	for i := range 2 {
+		w.Go("turns", func() {
+			w.Sleep(time.Duration(i))
 			for range n / 2 {
-				w.Sleep(0)
+				w.Sleep(2)
 			}
 		})
 	}

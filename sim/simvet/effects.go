@@ -2,7 +2,6 @@ package simvet
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"reflect"
 	"slices"
@@ -41,7 +40,7 @@ func runEffects(pass *analysis.Pass) (any, error) {
 		return e, nil // standardSummary knows what it needs to
 	}
 	pass.ExportPackageFact(new(summarized))
-	e.literals, e.loopLabels = e.findLiterals(), e.findLabels()
+	e.literals, e.loopLabels = soleLiterals(pass.TypesInfo, pass.Files), e.findLabels()
 	funcs, methods := declaredIn(pass.TypesInfo, pass.Files), interfaceMethods(pass.Pkg)
 	e.summarizeAll(funcs, methods)
 	for _, fn := range slices.Concat(funcs.order, methods) {
@@ -199,53 +198,6 @@ func (e *effects) of(fn *types.Func) *summary {
 func (e *effects) isBuiltin(call *ast.CallExpr, name string) bool {
 	b, ok := e.info.Uses[calledIdent(call)].(*types.Builtin)
 	return ok && b.Name() == name
-}
-
-// findLiterals finds the variables to which nothing but one function literal is assigned.
-func (e *effects) findLiterals() map[types.Object]*ast.FuncLit {
-	found := map[types.Object]*ast.FuncLit{}
-	assign := func(lhs, rhs ast.Expr) {
-		id, ok := ast.Unparen(lhs).(*ast.Ident)
-		if !ok {
-			return
-		}
-		obj := e.info.ObjectOf(id)
-		if obj == nil {
-			return
-		}
-		lit, _ := ast.Unparen(rhs).(*ast.FuncLit)
-		if _, seen := found[obj]; seen {
-			lit = nil
-		}
-		found[obj] = lit
-	}
-	for _, file := range e.pass.Files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.AssignStmt:
-				for i, lhs := range n.Lhs {
-					rhs := n.Rhs[0]
-					if len(n.Rhs) == len(n.Lhs) {
-						rhs = n.Rhs[i]
-					}
-					assign(lhs, rhs)
-				}
-			case *ast.ValueSpec:
-				for i, name := range n.Names {
-					if i < len(n.Values) {
-						assign(name, n.Values[i])
-					}
-				}
-			case *ast.UnaryExpr:
-				if n.Op == token.AND {
-					assign(n.X, n.X) // may be changed through the pointer
-					assign(n.X, n.X)
-				}
-			}
-			return true
-		})
-	}
-	return found
 }
 
 // findLabels finds the loops that have labels.

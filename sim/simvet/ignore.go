@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/tools/go/analysis"
 )
@@ -54,7 +55,10 @@ func parseDirective(pass *analysis.Pass, file *ast.File, comment *ast.Comment) *
 	if !ok || text != "" && text[0] != ' ' && text[0] != '\t' {
 		return nil
 	}
-	names, reason, _ := strings.Cut(strings.TrimSpace(text), " ")
+	names, reason := strings.TrimSpace(text), ""
+	if i := strings.IndexFunc(names, unicode.IsSpace); i >= 0 {
+		names, reason = names[:i], names[i:]
+	}
 	at := pass.Fset.PositionFor(comment.Pos(), false)
 	d := &directive{
 		comment: comment, reason: strings.TrimSpace(reason),

@@ -152,6 +152,7 @@ func (c *checker) syncMapLoop(e *effects, cur inspector.Cursor, call *ast.CallEx
 	if !ok {
 		return
 	}
+	over := types.ExprString(ast.Unparen(call.Fun).(*ast.SelectorExpr).X)
 	vars, key := map[types.Object]owner{}, types.Object(nil)
 	sig := c.TypesInfo.TypeOf(lit).(*types.Signature)
 	for p := range sig.Params().Variables() {
@@ -161,7 +162,7 @@ func (c *checker) syncMapLoop(e *effects, cur inspector.Cursor, call *ast.CallEx
 		key = sig.Params().At(0)
 	}
 	r := &region{
-		e: e, body: lit.Body, of: lit, vars: vars, key: key, over: types.ExprString(call.Fun.(*ast.SelectorExpr).X), callback: true,
+		e: e, body: lit.Body, of: lit, vars: vars, key: key, over: over, callback: true,
 		sorted: func(list ast.Expr) bool { return c.sortedAfter(e, cur, list, call.End()) },
 	}
 	r.walk()
@@ -183,8 +184,11 @@ func (c *checker) unsortedKeys(e *effects, cur inspector.Cursor, call *ast.CallE
 		case *ast.ParenExpr:
 			continue
 		case *ast.CallExpr:
-			if e.sorts(n) || c.isBuiltin(n, "len") || c.mindsNoOrder(n) || c.isAppend(n) && c.sortedAssignment(e, up.Parent(), call) {
+			if e.sorts(n) || c.isBuiltin(n, "len") || c.mindsNoOrder(n) {
 				return
+			}
+			if c.isBuiltin(n, "append") {
+				continue // to what is made of the longer slice
 			}
 		case *ast.AssignStmt, *ast.ValueSpec:
 			if c.sortedAssignment(e, up, call) {
@@ -226,8 +230,6 @@ func (c *checker) collected(call *ast.CallExpr) string {
 	}
 	return ""
 }
-
-func (c *checker) isAppend(call *ast.CallExpr) bool { return c.isBuiltin(call, "append") }
 
 // sortedAssignment tells whether the value at cur is assigned to something that is sorted afterwards.
 func (c *checker) sortedAssignment(e *effects, cur inspector.Cursor, call *ast.CallExpr) bool {

@@ -127,10 +127,13 @@ func (c *checker) step(w *waits, n ast.Node, held locks, waiting func(*ast.CallE
 func (c *checker) reportHeld(call *ast.CallExpr, waits *waitsFact, held locks) {
 	name := slices.Min(slices.Collect(maps.Keys(held)))
 	what := types.ExprString(call.Fun)
+	direct := ""
 	if fn := callee(c.TypesInfo, call); fn != nil {
-		if _, known := qualified(fn); fn.Pkg().Name()+"."+known != waits.On {
-			what += ", which calls " + waits.On + ","
-		}
+		_, name := qualified(fn)
+		direct = fn.Pkg().Name() + "." + name
+	}
+	if direct != waits.On {
+		what += ", which calls " + waits.On + ","
 	}
 	c.report(finding{at: call, message: fmt.Sprintf(
 		"%s waits while %s, locked on line %d, is held: the next task that locks it blocks the only thread that the simulation has: "+
@@ -148,7 +151,7 @@ func (c *checker) lockOp(call *ast.CallExpr) (name, op string) {
 	if path != "sync" {
 		return "", ""
 	}
-	name = types.ExprString(sel.X)
+	name = types.ExprString(sel.X) + c.embedding(sel)
 	switch method {
 	case "Mutex.Lock", "RWMutex.Lock", "RWMutex.RLock", "Locker.Lock":
 		return name, "Lock"
@@ -156,6 +159,24 @@ func (c *checker) lockOp(call *ast.CallExpr) (name, op string) {
 		return name, "Unlock"
 	}
 	return "", ""
+}
+
+// embedding is the path from what a method is called on to the embedded field that has it, such as
+// ".Mutex", so that s.Lock() and s.Mutex.Lock() are the same.
+func (c *checker) embedding(sel *ast.SelectorExpr) string {
+	s := c.TypesInfo.Selections[sel]
+	if s == nil {
+		return ""
+	}
+	path, t := "", s.Recv()
+	for _, i := range s.Index()[:len(s.Index())-1] {
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		field := t.Underlying().(*types.Struct).Field(i)
+		path, t = path+"."+field.Name(), field.Type()
+	}
+	return path
 }
 
 // mentionsLocks spares most functions the analysis.

@@ -41,6 +41,8 @@ type waits struct {
 	pass      *analysis.Pass
 	unbounded map[types.Object]bool // channels of which each one made is unbounded: their senders don't wait
 	known     map[*types.Func]*waitsFact
+	literals  map[types.Object]*ast.FuncLit // of variables that only ever hold one
+	entered   map[*ast.FuncLit]bool         // literals that are being looked into
 }
 
 var waitsAnalyzer = &analysis.Analyzer{
@@ -52,7 +54,7 @@ var waitsAnalyzer = &analysis.Analyzer{
 }
 
 func runWaits(pass *analysis.Pass) (any, error) {
-	w := &waits{pass: pass, known: map[*types.Func]*waitsFact{}}
+	w := &waits{pass: pass, known: map[*types.Func]*waitsFact{}, entered: map[*ast.FuncLit]bool{}}
 	tabled := parks[pass.Pkg.Path()] != nil
 	if !tabled && !w.importsWaiting() {
 		return w, nil
@@ -61,7 +63,7 @@ func runWaits(pass *analysis.Pass) (any, error) {
 	if tabled {
 		return w, nil // the table says it all
 	}
-	w.unbounded = unboundedChans(pass)
+	w.unbounded, w.literals = unboundedChans(pass), soleLiterals(pass.TypesInfo, pass.Files)
 	w.findAll(declaredIn(pass.TypesInfo, pass.Files))
 	return w, nil
 }
@@ -148,7 +150,7 @@ func (w *waits) in(n ast.Node) *waitsFact {
 func (w *waits) call(call *ast.CallExpr) *waitsFact {
 	fn := callee(w.pass.TypesInfo, call)
 	if fn == nil {
-		return nil
+		return w.literal(call)
 	}
 	if path, name := qualified(fn); path == hostPath && (name == "Chan.Send" || name == "Chan.SendContext") {
 		if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && w.unbounded[variable(w.pass.TypesInfo, sel.X)] {
@@ -156,6 +158,18 @@ func (w *waits) call(call *ast.CallExpr) *waitsFact {
 		}
 	}
 	return w.of(fn)
+}
+
+// literal tells whether a call waits that is of a variable, if that only ever holds one function
+// literal.
+func (w *waits) literal(call *ast.CallExpr) *waitsFact {
+	lit := w.literals[variable(w.pass.TypesInfo, call.Fun)]
+	if lit == nil || w.entered[lit] { // it may call itself
+		return nil
+	}
+	w.entered[lit] = true
+	defer delete(w.entered, lit)
+	return w.in(lit.Body)
 }
 
 // calls visits the calls that happen when n is executed: not those in function literals, unless such

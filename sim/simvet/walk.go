@@ -185,7 +185,8 @@ func (r *region) findExits() []effect {
 				}
 			case *ast.ReturnStmt:
 				if r.callback {
-					if types.ExprString(m.Results[0]) != "true" {
+					// One without results returns what its named one holds, which may be false.
+					if len(m.Results) == 0 || types.ExprString(m.Results[0]) != "true" {
 						exit(m, settles, "")
 					}
 					return true

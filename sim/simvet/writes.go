@@ -127,14 +127,39 @@ var folds = map[string]bool{
 	"max": true, "meet": true, "min": true, "union": true,
 }
 
+// sums are names of functions that add up values of a type, which is such a fold if they are made of
+// whole numbers.
+var sums = map[string]bool{"add": true, "plus": true, "sum": true}
+
+// isWhole tells whether a type is a whole number, or made of those only.
+func isWhole(t types.Type) bool {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return u.Info()&types.IsInteger != 0
+	case *types.Array:
+		return isWhole(u.Elem())
+	case *types.Struct:
+		for f := range u.Fields() {
+			if !isWhole(f.Type()) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // folded returns the operand lhs of a call of such a function in x = x.Meet(v) or x = meet(x, v), or
 // nil.
 func (r *region) folded(lhs ast.Expr, call *ast.CallExpr) ast.Expr {
 	fn, args := callee(r.e.info, call), arguments(r.e.info, call)
-	if fn == nil || len(args) != 2 || !folds[strings.ToLower(fn.Name())] {
+	t := r.e.info.TypeOf(lhs)
+	if fn == nil || len(args) != 2 {
 		return nil
 	}
-	t := r.e.info.TypeOf(lhs)
+	if name := strings.ToLower(fn.Name()); !folds[name] && !(sums[name] && isWhole(t)) {
+		return nil
+	}
 	if _, named := types.Unalias(t).(*types.Named); !named || types.IsInterface(t) || !types.Identical(t, r.e.info.TypeOf(call)) {
 		return nil
 	}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // ErrClosed is returned by operations on something that its owner has closed.
@@ -30,13 +31,17 @@ type Chan[T any] struct {
 }
 
 // NewChan returns a channel that holds up to capacity values: 0 for a rendezvous,
-// [Unbounded] for a mailbox. The name shows in traces and in reports of deadlocks.
+// [Unbounded] for a mailbox. It panics on another negative capacity. The name shows in traces and in
+// reports of deadlocks.
 func NewChan[T any](h Host, name string, capacity int) *Chan[T] {
 	return NewRuntimeChan[T](h.Runtime(), name, capacity)
 }
 
 // NewRuntimeChan is [NewChan] for code that has a Runtime and no Host.
 func NewRuntimeChan[T any](rt Runtime, name string, capacity int) *Chan[T] {
+	if capacity < Unbounded {
+		panic(fmt.Sprintf("host: channel %s of capacity %d", name, capacity))
+	}
 	return &Chan[T]{rt: rt, name: name, capacity: capacity}
 }
 
@@ -318,6 +323,14 @@ func (w *waiter[T]) complete(v T, ok bool) {
 		return
 	}
 	w.parker.Unpark()
+}
+
+// mustBeIdle refuses a case that waits already. The lock is held.
+func (w *waiter[T]) mustBeIdle(c *Chan[T]) {
+	if w.list != nil {
+		c.rt.Unlock()
+		panic("host: a case of channel " + c.name + " is in use: twice in one Select, or by two tasks; make one for each")
+	}
 }
 
 func (w *waiter[T]) leave() {

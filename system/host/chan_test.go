@@ -315,3 +315,25 @@ func ExampleSelect() {
 	// 50s tick
 	// 1m0s quit
 }
+
+func TestChanCapacity(t *testing.T) {
+	inWorld(t, 1, func(_ *sim.World, h host.Host) {
+		require.PanicsWithValue(t, "host: channel c of capacity -5", func() { host.NewChan[int](h, "c", -5) })
+	})
+}
+
+// A case waits once at a time. Used twice it would tie the channel's queue into a knot.
+func TestCaseInUse(t *testing.T) {
+	inWorld(t, 1, func(w *sim.World, h host.Host) {
+		c, other := host.NewChan[int](h, "c", 0), host.NewChan[int](h, "other", 0)
+		recv, send := c.OnRecv(nil, nil), other.OnSend(1)
+		require.PanicsWithValue(t, "host: a case of channel c is in use: twice in one Select, or by two tasks; make one for each",
+			func() { host.Select(h, recv, recv) })
+		h.Go("first", func() { host.Select(h, send) })
+		w.Sleep(time.Second)
+		require.Panics(t, func() { host.Select(h, send) })
+		v, ok := other.Recv()
+		require.True(t, ok, "the first still waits")
+		require.Equal(t, 1, v)
+	})
+}

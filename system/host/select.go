@@ -145,6 +145,7 @@ func (r *recvCase[T]) try(Runtime) bool {
 
 func (r *recvCase[T]) arm(_ Runtime, op *selection, index int) {
 	if r.c != nil {
+		r.w.mustBeIdle(r.c)
 		r.w = waiter[T]{op: op, index: index}
 		r.c.receivers.push(&r.w)
 	}
@@ -174,6 +175,7 @@ func (s *sendCase[T]) try(Runtime) bool { return s.c != nil && s.c.trySend(s.v) 
 
 func (s *sendCase[T]) arm(_ Runtime, op *selection, index int) {
 	if s.c != nil {
+		s.w.mustBeIdle(s.c)
 		s.w = waiter[T]{op: op, index: index, val: s.v}
 		s.c.senders.push(&s.w)
 	}

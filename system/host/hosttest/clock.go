@@ -1,6 +1,7 @@
 package hosttest
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -51,6 +52,23 @@ var clockTests = []test{
 		for _, d := range []time.Duration{0, -time.Hour} {
 			require.Equal(t, 0, host.Select(h, host.OnTime(c.Timer(d).C, nil)), "due at once")
 		}
+	})},
+	{"for ever", alone(func(t *testing.T, h host.Host) {
+		c := h.Clock()
+		c.Sleep(time.Millisecond)
+		timer, reset := c.Timer(math.MaxInt64), c.Timer(time.Hour)
+		reset.Reset(math.MaxInt64)
+		ctx, cancel := c.WithTimeout(background, math.MaxInt64)
+		defer cancel()
+		h.Go("sleeper", func() {
+			c.Sleep(math.MaxInt64)
+			t.Error("it was over")
+		})
+		moment(h)
+		require.Equal(t, -1, host.TrySelect(h, host.OnTime(timer.C, nil), host.OnTime(reset.C, nil), host.OnDone(ctx)))
+		require.True(t, timer.Stop())
+		require.True(t, reset.Reset(0))
+		require.Equal(t, 0, host.Select(h, host.OnTime(reset.C, nil)))
 	})},
 	{"earlier, from another task", alone(func(t *testing.T, h host.Host) {
 		timer := h.Clock().Timer(time.Hour)

@@ -37,7 +37,7 @@ func (n *network) dial(ctx context.Context, addr string) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := n.h.cfg.Peers.Find(name)
+	at, err := n.find(name)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,8 @@
 // [Host.Close] ends a life as a crash does in simulation: what waits is unwound, running its deferred
 // calls, and nothing that it still does has any effect. Connections that were closed before still
 // deliver what was sent on them. It is the way to end a host in a test; a program may as well exit.
+// What waits must be a task to be unwound: other goroutines, such as that of main, can use a host, but
+// panic when it is closed while they wait.
 //
 // # The network is trusted
 //

@@ -35,6 +35,7 @@ func TestConfig(t *testing.T) {
 		{Dir: t.TempDir()},
 		{Name: "a:b", Dir: t.TempDir()},
 		{Name: "a"},
+		{Name: "a", Dir: t.TempDir(), Listen: "nonsense"},
 	} {
 		_, err := real.New(cfg)
 		require.ErrorIs(t, err, real.ErrConfig)

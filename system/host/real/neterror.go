@@ -17,6 +17,7 @@ import (
 func netError(err error) error {
 	var kind error
 	var dns *net.DNSError
+	var addr *net.AddrError // of an address that is none
 	switch {
 	case err == nil || isAny(err, host.ErrRefused, host.ErrReset, host.ErrTimeout, host.ErrNoHost, host.ErrClosed, host.ErrTooLong):
 		return err
@@ -30,7 +31,7 @@ func netError(err error) error {
 		kind = host.ErrTooLong
 	case errors.Is(err, net.ErrClosed):
 		kind = host.ErrClosed
-	case errors.As(err, &dns) && dns.IsNotFound:
+	case errors.As(err, &addr), errors.As(err, &dns) && dns.IsNotFound:
 		kind = host.ErrNoHost
 	case errors.As(err, &dns):
 		kind = host.ErrTimeout

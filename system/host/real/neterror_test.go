@@ -33,6 +33,7 @@ func TestNetErrors(t *testing.T) {
 		{&net.OpError{Op: "accept", Err: net.ErrClosed}, host.ErrClosed},
 		{&net.DNSError{IsNotFound: true}, host.ErrNoHost},
 		{&net.DNSError{IsTimeout: true}, host.ErrTimeout},
+		{&net.OpError{Op: "dial", Err: &net.AddrError{Err: "missing port in address", Addr: "x"}}, host.ErrNoHost},
 		{fmt.Errorf("%w: no such name", host.ErrNoHost), host.ErrNoHost},
 	} {
 		err := netError(test.from)

@@ -55,7 +55,7 @@ func openNetwork(h *Host) (*network, error) {
 func (n *network) bind(addr string) (err error) {
 	_, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: Listen: %w", ErrConfig, err)
 	}
 	tries := 1
 	if port == "0" {
@@ -75,6 +75,15 @@ func (n *network) bind(addr string) (err error) {
 		n.tcp.Close()
 	}
 	return err
+}
+
+// find is where a machine is.
+func (n *network) find(name string) (string, error) {
+	addr, err := n.h.cfg.Peers.Find(name)
+	if err == nil && addr == "" {
+		err = fmt.Errorf("%w: the address of %q is empty", host.ErrNoHost, name)
+	}
+	return addr, err
 }
 
 // acceptAll takes connections for all listeners.

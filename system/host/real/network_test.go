@@ -58,6 +58,14 @@ func TestDialErrors(t *testing.T) {
 	c.book.Set("unnamed", "no.such.name.invalid:1")
 	_, err = h.Net().Dial(background, "unnamed:port")
 	require.Error(t, err)
+	s, err := h.Net().OpenSocket("port")
+	require.NoError(t, err)
+	for _, addr := range []string{"", "nonsense", "127.0.0.1:99999"} {
+		c.book.Set("unnamed", addr)
+		_, err = h.Net().Dial(background, "unnamed:port")
+		require.ErrorIs(t, err, host.ErrNoHost, "address %q", addr)
+		require.ErrorIs(t, s.SendTo("unnamed:port", nil), host.ErrNoHost, "address %q", addr)
+	}
 	_, err = h.Net().Dial(background, "machine0:"+strings.Repeat("x", 5000))
 	require.ErrorIs(t, err, host.ErrTooLong)
 }

@@ -71,7 +71,7 @@ func (s *socket) send(addr string, msg []byte) error {
 		return host.ErrClosed
 	}
 	name, port := host.SplitAddr(addr)
-	found, err := s.n.h.cfg.Peers.Find(name)
+	found, err := s.n.find(name)
 	if err != nil {
 		return err
 	}

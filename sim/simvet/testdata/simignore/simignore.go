@@ -9,6 +9,7 @@ func ignored() {
 	_ = time.Now() //simvet:ignore simtime measured for a person only
 	//simvet:ignore simtime measured for a person only
 	_ = time.Now()
+	_ = time.Now() //simvet:ignore	simtime	between tabs
 	//simvet:ignore simtime,simchan waits before the simulation starts
 	// (and a comment in between)
 	<-time.After(1)

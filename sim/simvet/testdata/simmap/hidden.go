@@ -271,6 +271,11 @@ func syncMap(m *sync.Map) (n int) {
 		n++
 		return true
 	})
+	(m.Range)(func(k, v any) bool { return true })
+	m.Range(func(k, v any) (goOn bool) {
+		goOn = k != nil
+		return
+	})
 	return n
 }
 
@@ -346,4 +351,22 @@ func (t *table) ownRandomness(sources map[string]*rand.Rand) map[string]int {
 		}
 	}
 	return drawn
+}
+
+type size struct {
+	records, bytes int
+	perLevel       [3]uint32
+}
+
+func (s size) plus(o size) size {
+	return size{records: s.records + o.records, bytes: s.bytes + o.bytes}
+}
+
+func addsUp(sizes map[string]size, numbered map[uint64]bool) (size, uint64) {
+	var all size
+	for _, s := range sizes {
+		all.records++
+		all = all.plus(s)
+	}
+	return all, slices.Max(append(slices.Collect(maps.Keys(numbered)), 0))
 }

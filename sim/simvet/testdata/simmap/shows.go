@@ -328,3 +328,27 @@ func (t *table) tickets(issued *atomic.Int64) map[string]int64 {
 	}
 	return numbers
 }
+
+type load struct{ records, weight float64 }
+
+func (l load) plus(o load) load { return load{l.records + o.records, l.weight + o.weight} }
+
+type labels string
+
+func (l labels) add(o labels) labels { return l + o }
+
+func addsUpRounded(loads map[string]load, texts map[string]labels) (load, labels) {
+	var all load
+	for _, l := range loads { // want `the loop keeps the first or the last entry visited in all`
+		all = all.plus(l)
+	}
+	var text labels
+	for _, l := range texts { // want `the loop keeps the first or the last entry visited in text`
+		text = text.add(l)
+	}
+	return all, text
+}
+
+func appended(m map[string]int) []string {
+	return append(slices.Collect(maps.Keys(m)), "last") // want `slices.Collect has the entries of m in an order`
+}

@@ -129,6 +129,46 @@ func (s *server) otherTasks() {
 	s.h.Go("wait", wait)
 }
 
+func (s *server) throughAVariable() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait := func() { s.inbox.Recv() }
+	wait() // want `wait, which calls host.Chan.Recv, waits while s.mu`
+	var loop func(n int)
+	loop = func(n int) {
+		if n > 0 {
+			loop(n - 1)
+		}
+	}
+	loop(3)
+}
+
+type embedding struct {
+	sync.Mutex
+	inbox *host.Chan[int]
+}
+
+func (e *embedding) byEitherName() {
+	e.Mutex.Lock()
+	e.Unlock()
+	e.inbox.Recv()
+	e.Lock()
+	e.inbox.Recv() // want `e.inbox.Recv waits while e.Mutex, locked on line`
+	e.Mutex.Unlock()
+}
+
+type table[K comparable, V any] interface{ put(K, V) }
+
+type sendingTable[A comparable, B any] struct{ changes *host.Chan[B] }
+
+func (t *sendingTable[A, B]) put(_ A, v B) { t.changes.Send(v) }
+
+func heldByAGeneric[K comparable, V any](mu *sync.Mutex, t table[K, V], k K, v V) {
+	mu.Lock()
+	defer mu.Unlock()
+	t.put(k, v) // want `t.put, which calls host.Chan.Send, waits while mu`
+}
+
 func (s *server) inPlace() {
 	s.mu.Lock()
 	func() {
