@@ -1,0 +1,46 @@
+package sql
+
+func (n Ident) String() string      { return format(n) }
+func (n Name) String() string       { return format(n) }
+func (n DataType) String() string   { return format(n) }
+func (n SelectItem) String() string { return format(n) }
+func (n OrderItem) String() string  { return format(n) }
+func (n ColumnDef) String() string  { return format(n) }
+func (n Option) String() string     { return format(n) }
+func (n When) String() string       { return format(n) }
+
+func (n *Select) String() string      { return format(n) }
+func (n *SetOp) String() string       { return format(n) }
+func (n *Table) String() string       { return format(n) }
+func (n *Derived) String() string     { return format(n) }
+func (n *Join) String() string        { return format(n) }
+func (n *CreateTable) String() string { return format(n) }
+func (n *CreateFlow) String() string  { return format(n) }
+func (n *ExpireAfter) String() string { return format(n) }
+func (n *DropTable) String() string   { return format(n) }
+func (n *DropFlow) String() string    { return format(n) }
+func (n *FlushFlow) String() string   { return format(n) }
+func (n *Insert) String() string      { return format(n) }
+func (n *Delete) String() string      { return format(n) }
+func (n *Show) String() string        { return format(n) }
+func (n *Explain) String() string     { return format(n) }
+func (n *Column) String() string      { return format(n) }
+func (n *Star) String() string        { return format(n) }
+func (n *IntLit) String() string      { return format(n) }
+func (n *FloatLit) String() string    { return format(n) }
+func (n *StringLit) String() string   { return format(n) }
+func (n *BoolLit) String() string     { return format(n) }
+func (n *NullLit) String() string     { return format(n) }
+func (n *DefaultLit) String() string  { return format(n) }
+func (n *IntervalLit) String() string { return format(n) }
+func (n *Unary) String() string       { return format(n) }
+func (n *Binary) String() string      { return format(n) }
+func (n *Is) String() string          { return format(n) }
+func (n *Like) String() string        { return format(n) }
+func (n *Between) String() string     { return format(n) }
+func (n *In) String() string          { return format(n) }
+func (n *Exists) String() string      { return format(n) }
+func (n *Subquery) String() string    { return format(n) }
+func (n *Case) String() string        { return format(n) }
+func (n *Cast) String() string        { return format(n) }
+func (n *Call) String() string        { return format(n) }
