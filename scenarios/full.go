@@ -12,9 +12,7 @@ func full() *Scenario {
 		Name:     "full",
 		Doc:      "the whole system: direct operations on shards and DifferentialWriteTasks, on the same servers",
 		Settings: slices.Concat(shardSettings, differentialSettings),
-		Oracles: []string{
-			models.OracleLinearizable, models.OracleDefinite, models.OracleResponders, models.OracleConverges, oracleDurable,
-		},
+		Oracles:  append(slices.Clone(shardOracles), models.OracleResponders, models.OracleConverges),
 		Build: func(r *Run) {
 			c := addPersist(r)
 			names := shardNames("s", r.Int("shards"))

@@ -56,9 +56,13 @@ type recorder struct {
 	h *models.History
 	// worked are the operations begun while the workload ran.
 	worked int
+	// brief are the shards that clients close.
+	brief map[string]bool
 }
 
-func newRecorder(r *Run) *recorder { return &recorder{r: r, w: r.World, h: models.NewHistory()} }
+func newRecorder(r *Run) *recorder {
+	return &recorder{r: r, w: r.World, h: models.NewHistory(), brief: map[string]bool{}}
+}
 
 func (r *recorder) begin(client int, kind string, input any) models.Token {
 	if r == nil {
@@ -110,6 +114,70 @@ func appendRecorded(ctx context.Context, rec *recorder, d durability, client int
 	t := rec.begin(client, models.KindCompareAndAppend, in)
 	err := w.CompareAndAppend(ctx, updates, expected, next)
 	d.check("append", err)
+	rec.endAppend(t, client, err)
+	return err
+}
+
+// appendBatchesRecorded is appendRecorded with the updates in several batches, which may hold more than
+// the append is about: what lies outside of its bounds must never be seen.
+func appendBatchesRecorded(ctx context.Context, rec *recorder, d durability, client int, w *persist.WriteHandle, updates []persist.Update, expected, next persist.Frontier, draw *sim.Stream) error {
+	wide := next
+	from, _ := expected.Time()
+	from -= min(from, draw.N(3))
+	if t, open := next.Time(); open {
+		wide = persist.At(t + draw.N(3))
+	}
+	batches := make([]*persist.Batch, 1+draw.N(2))
+	for i := range batches {
+		b := w.NewBatch(persist.At(from))
+		mine := []persist.Update{}
+		for j, u := range updates {
+			if j%len(batches) == i {
+				mine = append(mine, u)
+			}
+		}
+		for _, outside := range []uint64{from, beforeFrontier(wide)} {
+			if !expected.LessEqual(outside) || next.LessEqual(outside) {
+				mine = append(mine, persist.Update{Data: fmt.Sprintf("hidden-%d-%d", client, outside), Time: outside, Diff: 1})
+			}
+		}
+		err := b.Add(ctx, mine...)
+		if err == nil {
+			batches[i], err = b.Finish(ctx, wide)
+		}
+		if err != nil {
+			d.check("write batch", err)
+			b.Discard()
+			for _, done := range batches[:i] {
+				done.Discard()
+			}
+			return err
+		}
+	}
+	in := models.CompareAndAppend{Shard: string(w.Shard()), Expected: frontier(expected), New: frontier(next)}
+	for _, u := range updates {
+		in.Updates = append(in.Updates, models.Update{Data: u.Data, TS: u.Time, Diff: u.Diff})
+	}
+	t := rec.begin(client, models.KindCompareAndAppend, in)
+	err := w.CompareAndAppendBatch(ctx, batches, expected, next, true)
+	d.check("append", err)
+	rec.endAppend(t, client, err)
+	if err != nil && !errors.Is(err, persist.ErrIndeterminate) {
+		for _, b := range batches {
+			b.Discard()
+		}
+	}
+	return err
+}
+
+// beforeFrontier is the last time before a frontier, or 0.
+func beforeFrontier(f persist.Frontier) uint64 {
+	t, _ := f.Time()
+	return max(t, 1) - 1
+}
+
+// endAppend records what came of an append.
+func (rec *recorder) endAppend(t models.Token, client int, err error) {
 	var mismatch *persist.UpperMismatch
 	var invalid *persist.InvalidUsage
 	switch {
@@ -124,7 +192,6 @@ func appendRecorded(ctx context.Context, rec *recorder, d durability, client int
 	default:
 		rec.end(t, client, models.Unknown, nil)
 	}
-	return err
 }
 
 // upperRecorded fetches the upper and records it.
@@ -173,11 +240,7 @@ func snapshotRecorded(ctx context.Context, rec *recorder, d durability, client i
 	var gone *persist.SinceError
 	switch {
 	case err == nil:
-		out := models.Contents{Rows: make([]models.Row, len(rows))}
-		for i, u := range rows {
-			out.Rows[i] = models.Row{Data: u.Data, Diff: u.Diff}
-		}
-		rec.end(t, client, models.Ok, out)
+		rec.end(t, client, models.Ok, contents(rows))
 	case errors.As(err, &gone):
 		rec.end(t, client, models.Fail, models.SinceError{Since: frontier(gone.Since)})
 	case errors.Is(err, persist.ErrLeaseExpired):

@@ -62,6 +62,8 @@ type Run struct {
 	final   []func() error
 	oracles []models.Oracle
 	counts  []func() (ops, succeeded int)
+
+	recorded []Recorded
 }
 
 type condition struct {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/simrun-dev/simrun/models"
@@ -18,13 +20,15 @@ var shardSettings = []Setting{
 	{Name: "pace", Default: "120ms", Doc: "mean time between two operations of a client; some runs are up to 4 times faster"},
 }
 
+var shardOracles = []string{models.OracleLinearizable, models.OracleDefinite, models.OracleListen, oracleReplicated, oracleDurable}
+
 // shard is the scenario of direct operations on shards.
 func shard() *Scenario {
 	return &Scenario{
 		Name:     "shard",
 		Doc:      "clients and rivals append to, read and downgrade a few persist shards directly",
 		Settings: shardSettings,
-		Oracles:  []string{models.OracleLinearizable, models.OracleDefinite, oracleDurable},
+		Oracles:  shardOracles,
 		Build: func(r *Run) {
 			c := addPersist(r)
 			names := shardNames("s", r.Int("shards"))
@@ -34,6 +38,15 @@ func shard() *Scenario {
 		},
 	}
 }
+
+// shardModel is what the histories of shards can be judged by elsewhere.
+var shardModel = func() models.Model {
+	m, err := models.Lookup("shard")
+	if err != nil {
+		panic(err)
+	}
+	return m
+}()
 
 func shardNames(prefix string, n int) []string {
 	names := make([]string, n)
@@ -61,15 +74,18 @@ func addShardClients(r *Run, c *persistCluster, shards []string) *recorder {
 	rec := newRecorder(r)
 	r.Count(rec.count)
 	mix := drawMix(r.World, len(shards))
+	same := r.Check(oracleReplicated)
 	for i, name := range clientNames(r) {
-		cl := &shardClient{r: r, c: c, rec: rec, number: i + 1, shards: shards, mix: mix}
+		cl := &shardClient{r: r, c: c, rec: rec, same: same, number: i + 1, shards: shards, mix: mix}
 		cl.choices = r.World.NewStream("workload", name)
 		r.AddNode(name, "client", cl.boot)
 		r.Settled(name+" ending its last operation", func() bool { return cl.done })
 	}
-	r.Final(func() error { return readAll(r, c, rec, shards) })
+	r.Final(func() error { return readAll(r, c, rec, same, shards) })
+	r.Record(shardModel, rec.h)
 	r.Judge(models.Linearizable{History: rec.h})
 	r.Judge(models.Definite{History: rec.h})
+	r.Judge(models.Listens{History: rec.h})
 	return rec
 }
 
@@ -131,6 +147,7 @@ type shardClient struct {
 	r       *Run
 	c       *persistCluster
 	rec     *recorder
+	same    *Check // of the shard that all write alike
 	number  int
 	shards  []string
 	mix     opMix
@@ -164,11 +181,17 @@ func (c *shardClient) boot(h host.Host) {
 	c.done = false
 	client := c.c.client(h, c.config())
 	held := map[string]*shardHandles{}
+	follower := &listener{shardClient: c, h: h}
+	h.Go("listener", follower.run)
+	h.Go("replica", (&replica{c, h, c.same}).run)
 	for c.r.Working() {
 		c.ops++
 		draw := sim.NewStream(c.choices.Uint64(), "op")
 		h.Clock().Sleep(sim.Exp(0, c.r.Duration("pace")/c.mix.hurry).Sample(draw.Uint64()))
 		name := c.shards[draw.N(c.mix.shards)]
+		if draw.N(12) == 0 {
+			name = c.brief()
+		}
 		if held[name] == nil {
 			held[name] = &shardHandles{}
 		}
@@ -182,6 +205,13 @@ func (c *shardClient) boot(h host.Host) {
 		cancel()
 	}
 	c.done = true
+}
+
+// brief names a shard that all clients come by at about the same time, and close.
+func (c *shardClient) brief() string {
+	name := fmt.Sprintf("brief-%d", 1+c.ops/25)
+	c.rec.brief[name] = true
+	return name
 }
 
 // operate does one operation. Errors are recorded where they say something about the shard;
@@ -261,7 +291,16 @@ func (c *shardClient) append(ctx context.Context, s *shardHandles, draw *sim.Str
 		})
 	}
 	next := persist.At(t + width)
-	err := appendRecorded(ctx, c.rec, c.c.durable, c.number, s.writer, updates, s.upper, next)
+	if c.rec.brief[string(s.writer.Shard())] && draw.N(6) == 0 {
+		next = persist.Empty()
+	}
+	appends := appendRecorded
+	if draw.N(3) == 0 {
+		appends = func(ctx context.Context, rec *recorder, d durability, client int, w *persist.WriteHandle, updates []persist.Update, expected, next persist.Frontier) error {
+			return appendBatchesRecorded(ctx, rec, d, client, w, updates, expected, next, draw)
+		}
+	}
+	err := appends(ctx, c.rec, c.c.durable, c.number, s.writer, updates, s.upper, next)
 	var mismatch *persist.UpperMismatch
 	switch {
 	case err == nil:
@@ -353,18 +392,27 @@ func (c *shardClient) misuse(ctx context.Context, s *shardHandles, draw *sim.Str
 	_ = appendRecorded(ctx, c.rec, c.c.durable, c.number, s.writer, []persist.Update{row}, expected, next)
 }
 
+// longAfter is later than any time that clients append at.
+const longAfter = 1 << 40
+
 // readAll reads what each shard holds in the end, so that what became of every append is known.
-func readAll(r *Run, c *persistCluster, rec *recorder, shards []string) error {
+func readAll(r *Run, c *persistCluster, rec *recorder, same *Check, shards []string) error {
 	h := r.World.Host()
 	client := c.client(h, clientConfig)
 	defer client.Close()
-	for _, name := range shards {
+	for _, name := range slices.Concat(shards, slices.Sorted(maps.Keys(rec.brief))) {
 		ctx, cancel := h.Clock().WithTimeout(context.Background(), 30*time.Second)
 		err := readLast(ctx, rec, c, client, name)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("shard %s: %w", name, err)
 		}
+	}
+	ctx, cancel := h.Clock().WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	last := &replica{&shardClient{r: r, c: c}, h, same}
+	if err := last.final(ctx, client); err != nil {
+		return fmt.Errorf("shard %s: %w", replicatedShard, err)
 	}
 	return nil
 }
@@ -383,8 +431,15 @@ func readLast(ctx context.Context, rec *recorder, c *persistCluster, client *per
 		return err
 	}
 	defer rd.abandon()
-	t, _ := upper.Time()
+	if err := listenToAll(ctx, rec, c.durable, client, w, upper); err != nil {
+		return err
+	}
 	low, _ := rd.Since().Time()
+	t, open := upper.Time()
+	if !open {
+		t = max(low, longAfter) + 1
+		low = t - 1
+	}
 	for asOf := low; asOf < t; asOf++ {
 		if t-asOf > 4 && (asOf-low)%7 != 0 {
 			continue // the last ones, and a sample of the others

@@ -30,6 +30,7 @@ type fixture struct {
 const shard persist.ShardID = "s"
 
 func withFixture(t *testing.T, cfg persist.Config, body func(f *fixture)) {
+	cfg.NoMaintenance = true // a script is for the commands of the test
 	inWorld(t, 2, func(w *sim.World) {
 		s := inMemory(w)
 		f := &fixture{t: t, w: w, stores: s, consensus: s.consensus(w.Host())}

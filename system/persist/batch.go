@@ -3,6 +3,7 @@ package persist
 import (
 	"fmt"
 	"hash/crc32"
+	"slices"
 )
 
 // batch describes the updates of the times in [Lower, Upper). Their data lies in the parts.
@@ -68,18 +69,52 @@ func decodePart(p part, value []byte) ([]Update, error) {
 	return updates, nil
 }
 
-// asOf adds those of the batch's updates that count as of the time to into.
+// has tells whether an update that lies in the batch's blobs is one of the batch's.
 //
-// What lies outside the batch's bounds does not count: a batch can be appended under narrower
-// bounds than it was written for. The filter makes sense only while no times were moved.
+// What lies outside the batch's bounds is not: a batch can be appended under narrower bounds
+// than it was written for. The filter makes sense only while no times were moved.
+func (b *batch) has(u Update) bool {
+	return b.Since != (Frontier{}) || b.Lower.LessEqual(u.Time) && !b.Upper.LessEqual(u.Time)
+}
+
+// asOf adds those of the batch's updates that count as of the time to into.
 func (b *batch) asOf(time uint64, updates []Update, into []Update) []Update {
 	for _, u := range updates {
-		if b.Since == (Frontier{}) && (!b.Lower.LessEqual(u.Time) || b.Upper.LessEqual(u.Time)) {
-			continue
-		}
-		if u.Time <= time {
+		if b.has(u) && u.Time <= time {
 			into = append(into, Update{Data: u.Data, Time: time, Diff: u.Diff})
 		}
 	}
 	return into
+}
+
+// news adds to into those of the batch's updates that a listener has not emitted yet that
+// began after the time asOf and has emitted everything before the frontier.
+//
+// It takes both conditions. A merge may have put what was emitted already into one batch with
+// what was not: the frontier tells them apart. And where the listener has just begun, the
+// frontier is asOf itself, to which a merge may have moved earlier updates.
+func (b *batch) news(asOf uint64, frontier Frontier, updates []Update, into []Update) []Update {
+	for _, u := range updates {
+		if b.has(u) && u.Time > asOf && frontier.LessEqual(u.Time) {
+			into = append(into, u)
+		}
+	}
+	return into
+}
+
+// equal tells whether the two are one and the same: blobs are never shared, so what has equal
+// parts was written by one append or merge. Those without parts can stand for each other.
+func (b *batch) equal(c batch) bool {
+	return b.Lower == c.Lower && b.Upper == c.Upper && b.Since == c.Since && slices.Equal(b.Parts, c.Parts)
+}
+
+// weight is how much the batch costs whoever reads it, in updates: an empty one counts as well.
+func (b *batch) weight() int { return max(1, b.updates()) }
+
+// updates is how many updates lie in the batch's blobs.
+func (b *batch) updates() (n int) {
+	for _, p := range b.Parts {
+		n += p.Updates
+	}
+	return n
 }

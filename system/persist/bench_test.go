@@ -3,6 +3,7 @@ package persist_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/simrun-dev/simrun/sim"
 	"github.com/simrun-dev/simrun/system/persist"
@@ -52,8 +53,8 @@ func BenchmarkTick(b *testing.B) {
 	}
 }
 
-// BenchmarkCompareAndAppend appends one update to a shard that already has some batches, all
-// of which are part of every version.
+// BenchmarkCompareAndAppend appends one update to a shard that had some batches, and has fewer
+// by now, as its writer merges them.
 func BenchmarkCompareAndAppend(b *testing.B) {
 	for _, batches := range []uint64{1, 100, 1000} {
 		b.Run(fmt.Sprintf("batches=%d", batches), func(b *testing.B) {
@@ -67,6 +68,7 @@ func BenchmarkCompareAndAppend(b *testing.B) {
 						writer, _ = openedForBench(b, w, inMemory(w))
 						for next = range batches {
 							appendOne(b, writer, next)
+							w.Sleep(time.Millisecond) // for its maintenance
 						}
 						next = batches
 						b.StartTimer()
@@ -107,6 +109,81 @@ func BenchmarkSnapshot(b *testing.B) {
 				for range b.N {
 					if got, err := reader.SnapshotAndFetch(background, batches-1); err != nil || len(got) == 0 {
 						b.Error(len(got), err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkListen takes one event, of one update, off a shard.
+func BenchmarkListen(b *testing.B) {
+	bench(b, func(w *sim.World) {
+		const events = 500
+		writer, reader := openedForBench(b, w, inMemory(w))
+		for i := range uint64(events) {
+			appendOne(b, writer, i)
+		}
+		var l *persist.Listener
+		left := 0
+		b.ResetTimer()
+		for range b.N {
+			if left == 0 {
+				b.StopTimer()
+				clone, err := reader.Clone(background)
+				if err == nil {
+					l, err = clone.Listen(background, 0)
+				}
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+			}
+			e, err := l.Next(background)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if left = 1; e.Progress == at(events) {
+				left = 0
+			}
+		}
+	})
+}
+
+// BenchmarkRebuild opens a shard of so many versions, all of which are still there: from the
+// first on, and from its newest rollup on.
+func BenchmarkRebuild(b *testing.B) {
+	const versions = 10_000
+	for _, kind := range []struct {
+		name string
+		cfg  persist.Config
+	}{
+		{"differences", persist.Config{NoMaintenance: true}},
+		{"rollups", persist.Config{CollectInterval: 1 << 30, MergeBatches: 1 << 30}},
+	} {
+		b.Run(kind.name, func(b *testing.B) {
+			bench(b, func(w *sim.World) {
+				s := inMemory(w)
+				writer, err := s.client(w.Host(), kind.cfg).OpenWriter(background, shard)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range uint64(versions) {
+					// Every hundredth with data: the others are ticks.
+					var rows []persist.Update
+					if i%100 == 0 {
+						rows = []persist.Update{update("row", i, 1)}
+					}
+					if err := writer.CompareAndAppend(background, rows, at(i), at(i+1)); err != nil {
+						b.Fatal(err)
+					}
+					w.Sleep(time.Millisecond) // for its maintenance
+				}
+				b.ResetTimer()
+				for range b.N {
+					fresh := s.client(w.Host(), persist.Config{})
+					if _, err := fresh.OpenWriter(background, shard); err != nil {
+						b.Fatal(err)
 					}
 				}
 			})

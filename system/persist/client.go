@@ -22,8 +22,12 @@ type Client struct {
 
 // NewClient returns a client of the two stores.
 func NewClient(h host.Host, blob Blob, consensus Consensus, cfg Config) *Client {
+	cfg = cfg.withDefaults()
+	if h.Buggify("persist/eager maintenance") {
+		cfg = cfg.eager(h.Rand())
+	}
 	c := &Client{
-		h: h, cfg: cfg.withDefaults(), blob: blob, consensus: consensus,
+		h: h, cfg: cfg, blob: blob, consensus: consensus,
 		mu: host.NewMutex(h, "persist client"), machines: map[ShardID]*machine{},
 	}
 	c.life, c.end = host.WithCancel(h, context.Background())
@@ -50,7 +54,18 @@ func (c *Client) OpenReader(ctx context.Context, shard ShardID) (*ReadHandle, er
 	if err != nil {
 		return nil, err
 	}
-	return openReadHandle(ctx, c, m)
+	return openReadHandle(ctx, c, m, (*state).registerReader)
+}
+
+// OpenReaderAtCritical is OpenReader for who reads on behalf of those that hold the shard by
+// critical sinces: the reader is registered at what they hold, which may be ahead of the
+// shard's since, and so does not hold the since back. Without any it is OpenReader.
+func (c *Client) OpenReaderAtCritical(ctx context.Context, shard ShardID) (*ReadHandle, error) {
+	m, err := c.machine(ctx, shard)
+	if err != nil {
+		return nil, err
+	}
+	return openReadHandle(ctx, c, m, (*state).registerReaderAtCritical)
 }
 
 // OpenCritical returns a handle on the critical since of that id. When there is none yet it is
@@ -67,7 +82,7 @@ func (c *Client) machine(ctx context.Context, shard ShardID) (*machine, error) {
 	c.mu.Lock()
 	m, ok := c.machines[shard]
 	if !ok {
-		m = newMachine(c.h, c.cfg, shard, c.consensus, c.life)
+		m = newMachine(c.h, c.cfg, shard, c.blob, c.consensus, c.life)
 		c.machines[shard] = m
 	}
 	c.mu.Unlock()

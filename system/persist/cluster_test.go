@@ -26,7 +26,9 @@ func TestClusterUnderFaults(t *testing.T) {
 		nodes := s.nodes
 		for i := range writers {
 			nodes = append(nodes, w.NewNode(fmt.Sprint("client", i), func(h host.Host) {
-				client := s.client(h, persist.Config{ReaderLease: 5 * time.Second})
+				cfg := eager // so that many crashes come in the middle of maintenance
+				cfg.ReaderLease = 5 * time.Second
+				client := s.client(h, cfg)
 				h.Go("read", func() {
 					for !stop {
 						readSome(t, h, client, reads, told)
@@ -102,6 +104,7 @@ func TestClusterUnderFaults(t *testing.T) {
 			return updates
 		}
 		judge(t, attempts, snapshot)
+		require.NoError(t, persist.CheckHistory(background, s.blob(w.Host()), s.consensus(w.Host()), shard))
 		require.NotEmpty(t, reads)
 		for asOf, got := range reads {
 			require.Equal(t, got, snapshot(asOf), "as of %d", asOf)
@@ -113,6 +116,10 @@ func TestClusterUnderFaults(t *testing.T) {
 	for _, name := range []string{
 		"persist: a retried append had gone in",
 		"persist: a reader's lease expired",
+		"persist: a state was rebuilt from a rollup",
+		"persist: batches were merged",
+		"persist: blobs were collected",
+		"persist: versions were dropped",
 	} {
 		require.Positive(t, sometimes[name], name)
 	}
@@ -146,15 +153,29 @@ func readSome(t *testing.T, h host.Host, client *persist.Client, reads map[uint6
 func TestOldVersionsAreTruncated(t *testing.T) {
 	inWorld(t, 1, func(w *sim.World) {
 		s := inMemory(w)
-		_, writer, _ := opened(t, w, s, persist.Config{})
+		_, writer, reader := opened(t, w, s, persist.Config{})
+		retained := func() []persist.Versioned {
+			w.Sleep(time.Second)
+			versions, err := s.consensus(w.Host()).Scan(background, string(shard), 0, 1000)
+			require.NoError(t, err)
+			return versions
+		}
 		for i := range uint64(200) {
 			require.NoError(t, writer.CompareAndAppend(background, nil, at(i), at(i+1)))
+			w.Sleep(time.Millisecond)
 		}
-		w.Sleep(time.Second)
-		versions, err := s.consensus(w.Host()).Scan(background, string(shard), 0, 1000)
+		require.Greater(t, len(retained()), 200, "a reader holds them all")
+		_, err := reader.DowngradeSince(background, at(200))
 		require.NoError(t, err)
-		require.Less(t, len(versions), 40)
-		require.Less(t, len(versions[len(versions)-1].Data), 400, "a shard that is only ticked stays small")
+		for i := range uint64(64) {
+			require.NoError(t, writer.CompareAndAppend(background, nil, at(200+i), at(201+i)))
+			w.Sleep(time.Millisecond)
+		}
+		versions := retained()
+		require.Less(t, len(versions), 160)
+		for _, v := range versions {
+			require.Less(t, len(v.Data), 200, "a shard that is only ticked has small differences")
+		}
 	})
 }
 

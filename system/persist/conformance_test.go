@@ -1,7 +1,6 @@
 package persist_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -10,209 +9,135 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/simrun-dev/simrun/sim"
-	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/persist"
+	"github.com/simrun-dev/simrun/system/persist/persisttest"
 )
 
 func version(n persist.SeqNo, data string) persist.Versioned {
 	return persist.Versioned{SeqNo: n, Data: []byte(data)}
 }
 
-// What every Consensus does.
-func TestConsensusConformance(t *testing.T) {
-	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
-			inWorld(t, 4, func(w *sim.World) {
-				consensusConformance(t, kind.open(w).consensus(w.Host()))
-				consensusUnderContention(t, w, kind.open(w))
+// setup makes benches of a kind of stores, one for each of some seeds.
+func setup[S any](open func(*sim.World) persisttest.Bench[S]) persisttest.Setup[S] {
+	return func(t testing.TB, body func(persisttest.Bench[S])) {
+		for seed := range uint64(3) {
+			w := sim.New(sim.Config{Seed: seed, MaxTime: 24 * time.Hour, Buggify: seed%2 == 1})
+			w.Go("test", func() {
+				defer w.Stop()
+				body(open(w))
 			})
-		})
-	}
-}
-
-func consensusConformance(t *testing.T, c persist.Consensus) {
-	cas := func(key string, expected persist.SeqNo, next persist.Versioned, want bool) {
-		t.Helper()
-		committed, err := c.CompareAndSet(background, key, expected, next)
-		require.NoError(t, err)
-		require.Equal(t, want, committed)
-	}
-	head := func(key string, want persist.Versioned) {
-		t.Helper()
-		v, err := c.Head(background, key)
-		require.NoError(t, err)
-		require.Equal(t, want.SeqNo, v.SeqNo)
-		require.Equal(t, string(want.Data), string(v.Data))
-	}
-	scan := func(key string, from persist.SeqNo, limit int, want ...persist.SeqNo) {
-		t.Helper()
-		versions, err := c.Scan(background, key, from, limit)
-		require.NoError(t, err)
-		var got []persist.SeqNo
-		for _, v := range versions {
-			require.Equal(t, fmt.Sprint("v", v.SeqNo), string(v.Data))
-			got = append(got, v.SeqNo)
-		}
-		require.Equal(t, want, got)
-	}
-	truncate := func(key string, to persist.SeqNo, want int) {
-		t.Helper()
-		dropped, err := c.Truncate(background, key, to)
-		require.NoError(t, err)
-		require.Equal(t, want, dropped)
-	}
-
-	head("k", persist.Versioned{})
-	scan("k", 0, 10)
-	_, err := c.Truncate(background, "k", 1)
-	require.ErrorIs(t, err, persist.ErrInvalidSeqNo, "no versions")
-
-	cas("k", 3, version(5, "v5"), false) // expected, but there is none
-	cas("k", 0, version(5, "v5"), true)
-	head("k", version(5, "v5"))
-	cas("k", 0, version(6, "v6"), false) // there is one
-	cas("k", 4, version(6, "v6"), false) // expected too low
-	cas("k", 6, version(7, "v7"), false) // expected too high
-	head("k", version(5, "v5"))
-	for _, next := range []persist.SeqNo{4, 5, persist.MaxSeqNo + 1} {
-		_, err := c.CompareAndSet(background, "k", 5, version(next, ""))
-		require.ErrorIs(t, err, persist.ErrInvalidSeqNo)
-		require.NotErrorIs(t, err, persist.ErrIndeterminate)
-	}
-	cas("k", 5, version(9, "v9"), true) // numbers may skip
-	cas("k", 9, version(10, "v10"), true)
-	cas("other", 0, version(1, "v1"), true)
-	cas("most", 0, version(persist.MaxSeqNo, ""), true)
-	head("k", version(10, "v10"))
-
-	scan("k", 0, 10, 5, 9, 10)
-	scan("k", 5, 10, 5, 9, 10)
-	scan("k", 6, 10, 9, 10)
-	scan("k", 6, 1, 9)
-	scan("k", 0, 0)
-	scan("k", 11, 10)
-
-	truncate("k", 5, 0)
-	truncate("k", 9, 1)
-	truncate("k", 9, 0)
-	truncate("k", 2, 0)
-	scan("k", 0, 10, 9, 10)
-	truncate("k", 10, 1)
-	head("k", version(10, "v10"))
-	_, err = c.Truncate(background, "k", 11)
-	require.ErrorIs(t, err, persist.ErrInvalidSeqNo, "the latest version stays")
-	scan("k", 0, 10, 10)
-	cas("k", 10, version(11, "v11"), true)
-	scan("k", 0, 10, 10, 11)
-
-	keys, err := c.ListKeys(background)
-	require.NoError(t, err)
-	require.Equal(t, []string{"k", "most", "other"}, keys)
-
-	cancelled := doneContext{background}
-	_, err = c.Head(cancelled, "k")
-	require.ErrorIs(t, err, context.Canceled)
-	_, err = c.CompareAndSet(cancelled, "k", 11, version(12, "v12"))
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, persist.ErrDeterminate)
-	head("k", version(11, "v11"))
-}
-
-// doneContext is a context that was cancelled.
-type doneContext struct{ context.Context }
-
-func (doneContext) Done() <-chan struct{} { return closedChan }
-func (doneContext) Err() error            { return context.Canceled }
-
-var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
-
-// Tasks count up together. Each number is handed out once.
-func consensusUnderContention(t *testing.T, w *sim.World, s stores) {
-	const tasks, each = 5, 10
-	taken := map[persist.SeqNo]int{}
-	group := host.NewWaitGroup(w.Host(), "counting")
-	for i := range tasks {
-		group.Go(w.Host(), "count", func() {
-			c := s.consensus(w.Host())
-			for n := 0; n < each; {
-				v, err := c.Head(background, "counter")
-				require.NoError(t, err)
-				committed, err := c.CompareAndSet(background, "counter", v.SeqNo, version(v.SeqNo+1, ""))
-				require.NoError(t, err)
-				if committed {
-					require.Zero(t, taken[v.SeqNo+1])
-					taken[v.SeqNo+1] = i
-					n++
-				}
+			err := w.Run()
+			w.Close()
+			require.NoError(t, err, "seed %d", seed)
+			if _, ok := t.(*testing.B); ok || t.Failed() {
+				return // one is as good as another, or bad enough
 			}
-		})
+		}
 	}
-	group.Wait()
-	v, err := s.consensus(w.Host()).Head(background, "counter")
-	require.NoError(t, err)
-	require.Equal(t, persist.SeqNo(tasks*each), v.SeqNo)
 }
 
-// What every Blob does.
+// The suite of package persisttest, on this package's Consensus stores.
+var consensusSetups = map[string]persisttest.Setup[persist.Consensus]{
+	"memory": setup(func(w *sim.World) persisttest.Bench[persist.Consensus] {
+		c := persist.NewMemConsensus(w.Host())
+		return persisttest.Bench[persist.Consensus]{Host: w.Host(), Client: func() persist.Consensus { return c }}
+	}),
+	"disk": setup(func(w *sim.World) persisttest.Bench[persist.Consensus] {
+		open := func() *persist.DiskConsensus {
+			c, err := persist.OpenDiskConsensus(w.Host(), "dir")
+			if err != nil {
+				panic(err)
+			}
+			return c
+		}
+		c := open()
+		return persisttest.Bench[persist.Consensus]{
+			Host:   w.Host(),
+			Client: func() persist.Consensus { return c },
+			Reopen: func() {
+				if err := c.Close(); err != nil {
+					panic(err)
+				}
+				c = open()
+			},
+		}
+	}),
+	"served": setup(func(w *sim.World) persisttest.Bench[persist.Consensus] {
+		s := served(w)
+		return persisttest.Bench[persist.Consensus]{
+			Host:   w.Host(),
+			Client: func() persist.Consensus { return s.consensus(w.Host()) },
+			Reopen: func() { restart(w, s.nodes[1]); w.Sleep(100 * time.Millisecond) },
+			Crash:  func() { restart(w, s.nodes[1]) },
+		}
+	}),
+}
+
+// And on its Blob stores.
+var blobSetups = map[string]persisttest.Setup[persist.Blob]{
+	"memory": setup(func(w *sim.World) persisttest.Bench[persist.Blob] {
+		b := persist.NewMemBlob(w.Host())
+		return persisttest.Bench[persist.Blob]{Host: w.Host(), Client: func() persist.Blob { return b }}
+	}),
+	"disk": setup(func(w *sim.World) persisttest.Bench[persist.Blob] {
+		open := func() *persist.DiskBlob {
+			b, err := persist.OpenDiskBlob(w.Host(), "dir")
+			if err != nil {
+				panic(err)
+			}
+			return b
+		}
+		b := open()
+		return persisttest.Bench[persist.Blob]{
+			Host:   w.Host(),
+			Client: func() persist.Blob { return b },
+			Reopen: func() { b = open() },
+		}
+	}),
+	"served": setup(func(w *sim.World) persisttest.Bench[persist.Blob] {
+		s := served(w)
+		return persisttest.Bench[persist.Blob]{
+			Host:   w.Host(),
+			Client: func() persist.Blob { return s.blob(w.Host()) },
+			Reopen: func() { restart(w, s.nodes[0]); w.Sleep(100 * time.Millisecond) },
+			Crash:  func() { restart(w, s.nodes[0]) },
+		}
+	}),
+}
+
+// restart ends a node's life, in one of the ways in which it may end, and begins the next.
+func restart(w *sim.World, n *sim.Node) {
+	if w.Host().Rand().IntN(2) == 0 {
+		n.PowerOff()
+	} else {
+		n.Crash()
+	}
+	w.Sleep(time.Duration(w.Host().Rand().IntN(20)) * time.Millisecond)
+	n.Restart()
+}
+
+func TestConsensusConformance(t *testing.T) {
+	for name, setup := range consensusSetups {
+		t.Run(name, func(t *testing.T) { persisttest.RunConsensus(t, setup) })
+	}
+}
+
 func TestBlobConformance(t *testing.T) {
-	for _, kind := range kinds {
-		t.Run(kind.name, func(t *testing.T) {
-			inWorld(t, 4, func(w *sim.World) { blobConformance(t, kind.open(w).blob(w.Host())) })
-		})
+	for name, setup := range blobSetups {
+		t.Run(name, func(t *testing.T) { persisttest.RunBlob(t, setup) })
 	}
 }
 
-func blobConformance(t *testing.T, b persist.Blob) {
-	get := func(key string, want string, found bool) {
-		t.Helper()
-		value, ok, err := b.Get(background, key)
-		require.NoError(t, err)
-		require.Equal(t, found, ok)
-		require.Equal(t, want, string(value))
+func BenchmarkConsensus(b *testing.B) {
+	for name, setup := range consensusSetups {
+		b.Run(name, func(b *testing.B) { persisttest.BenchmarkConsensus(b, setup) })
 	}
-	set := func(key, value string) {
-		t.Helper()
-		require.NoError(t, b.Set(background, key, []byte(value)))
-	}
-	remove := func(key string, size int64, existed bool) {
-		t.Helper()
-		gotSize, gotExisted, err := b.Delete(background, key)
-		require.NoError(t, err)
-		require.Equal(t, existed, gotExisted)
-		require.Equal(t, size, gotSize)
-	}
-	list := func(prefix string, want ...persist.BlobInfo) {
-		t.Helper()
-		infos, err := b.List(background, prefix)
-		require.NoError(t, err)
-		require.Equal(t, want, infos)
-	}
+}
 
-	get("a", "", false)
-	remove("a", 0, false)
-	list("")
-	set("a", "hello")
-	get("a", "hello", true)
-	set("a", "hi")
-	get("a", "hi", true)
-	set("empty", "")
-	get("empty", "", true)
-	odd := "s/../b %2F\xff.blob"
-	set(odd, "odd")
-	set("s/1", "1")
-	set("s/2", "22")
-	get(odd, "odd", true)
-	list("s/", persist.BlobInfo{Key: odd, Size: 3}, persist.BlobInfo{Key: "s/1", Size: 1}, persist.BlobInfo{Key: "s/2", Size: 2})
-	remove("empty", 0, true)
-	get("empty", "", false)
-	remove("s/2", 2, true)
-	remove("s/2", 0, false)
-	list("", persist.BlobInfo{Key: "a", Size: 2}, persist.BlobInfo{Key: odd, Size: 3}, persist.BlobInfo{Key: "s/1", Size: 1})
-
-	err := b.Set(doneContext{background}, "a", nil)
-	require.ErrorIs(t, err, context.Canceled)
-	require.ErrorIs(t, err, persist.ErrDeterminate)
-	get("a", "hi", true)
+func BenchmarkBlob(b *testing.B) {
+	for name, setup := range blobSetups {
+		b.Run(name, func(b *testing.B) { persisttest.BenchmarkBlob(b, setup) })
+	}
 }
 
 // Versions are acknowledged and read while the server crashes. What was acknowledged stays,

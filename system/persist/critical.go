@@ -3,6 +3,7 @@ package persist
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/simrun-dev/simrun/system/host"
 )
@@ -19,6 +20,7 @@ type SinceHandle struct {
 
 	mu    *host.Mutex
 	known criticalState
+	moved time.Time // of the latest call that was answered; zero before the first
 }
 
 func openSinceHandle(ctx context.Context, m *machine, id CriticalID, initial Opaque) (*SinceHandle, error) {
@@ -80,12 +82,29 @@ func (s *SinceHandle) CompareAndDowngradeSince(ctx context.Context, expected, ne
 	}
 	s.mu.Lock()
 	s.known = found
+	s.moved = s.m.h.Clock().Now()
 	s.mu.Unlock()
 	s.m.h.Sometimes("persist: a retried critical downgrade had gone in", uncertain && result == downgraded)
 	if result == opaqueDiffers {
 		return Frontier{}, &OpaqueMismatch{Expected: expected, Actual: found.Opaque, Since: found.Since, Uncertain: uncertain}
 	}
 	return found.Since, nil
+}
+
+// MaybeCompareAndDowngradeSince is CompareAndDowngradeSince for callers that move the hold all
+// the time: it does nothing, and done is false, unless Config.CriticalDowngradeInterval has gone
+// by since the handle's latest call that was answered. That a call does nothing says nothing
+// about who holds the critical since.
+func (s *SinceHandle) MaybeCompareAndDowngradeSince(ctx context.Context, expected, next Opaque, since Frontier) (held Frontier, done bool, err error) {
+	s.mu.Lock()
+	first, quiet := s.moved.IsZero(), s.m.h.Clock().Now().Sub(s.moved)
+	s.mu.Unlock()
+	// The clock may have been set back: then the time is not known, and is taken to be over.
+	if !first && quiet >= 0 && quiet < s.m.cfg.CriticalDowngradeInterval && !s.m.h.Buggify("persist/downgrade critical since at once") {
+		return Frontier{}, false, nil
+	}
+	held, err = s.CompareAndDowngradeSince(ctx, expected, next, since)
+	return held, err == nil, err
 }
 
 // Expire removes the critical since from the shard, for whoever holds it.

@@ -16,7 +16,9 @@ type DiskConsensus struct {
 	log       *recordLog // of the writing task
 	proposals *host.Chan[*proposal]
 	closed    *host.Chan[struct{}] // closed when the writing task has ended
-	compactAt int64                // size of the log at which it is next looked at, of the writing task
+	// Of the writing task: the sizes in bytes of a log below which it is not worth rewriting, and
+	// at which it is next looked at.
+	minCompact, compactAt int64
 
 	mu        *host.Mutex
 	registers registers // what is durable
@@ -40,19 +42,23 @@ const (
 	consensusLogName = "consensus.log"
 	// maxGroup bounds the changes of one frame.
 	maxGroup = 128
-	// minCompact is the size of a log, in bytes, below which it is not worth rewriting.
-	minCompact = 1 << 20
+	// defaultMinCompact is the minCompact of a DiskConsensus.
+	defaultMinCompact = 1 << 20
 )
 
 // OpenDiskConsensus opens the store in the directory of the host's disk, "" for the root. It
 // fails with ErrCorrupt when the log is damaged elsewhere than at its end.
 func OpenDiskConsensus(h host.Host, dir string) (*DiskConsensus, error) {
 	d := &DiskConsensus{
-		h: h, registers: registers{}, compactAt: minCompact,
+		h: h, registers: registers{}, minCompact: defaultMinCompact,
 		mu:        host.NewMutex(h, "disk consensus"),
 		proposals: host.NewChan[*proposal](h, "disk consensus proposals", maxGroup),
 		closed:    host.NewChan[struct{}](h, "disk consensus closed", 0),
 	}
+	if h.Buggify("persist/small consensus log") {
+		d.minCompact = 1 << 12
+	}
+	d.compactAt = d.minCompact
 	var err error
 	if d.log, err = openRecordLog(h, dir, consensusLogName, d.replay); err != nil {
 		return nil, err
@@ -223,7 +229,7 @@ func (d *DiskConsensus) compact() {
 		return
 	}
 	payloads, live := d.livePayloads()
-	d.compactAt = max(minCompact, 4*live)
+	d.compactAt = max(d.minCompact, 4*live)
 	if d.log.size < d.compactAt {
 		return
 	}

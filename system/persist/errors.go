@@ -28,6 +28,10 @@ var (
 	ErrEmptyInterval        = errors.New("the new upper equals the expected upper, which leaves no time for updates")
 	ErrClosedLower          = errors.New("the expected upper is [], beyond which there is nothing to append")
 	ErrHandleClosed         = errors.New("the handle was expired or closed")
+	ErrHandleConsumed       = errors.New("the handle was turned into a listener; clone it first to use both")
+	ErrBatchConsumed        = errors.New("the batch was appended or discarded, or may have been appended; build another")
+	ErrForeignBatch         = errors.New("the batch was built for another shard")
+	ErrBatchBounds          = errors.New("the batch does not cover all times from the expected to the new upper")
 )
 
 // InvalidUsage says that a call can't be right, whatever is in the shard. Nothing was written.

@@ -8,9 +8,15 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Frontier is an antichain of times: a set of times none of which is before another. As times
-// are totally ordered it has one element, or none. It divides time in two: what lies before
-// the frontier, and the times at or beyond it.
+// Frontier is an antichain of times: a set of times none of which is before another. It divides
+// time in two: what lies before the frontier, and the times at or beyond it.
+//
+// Of two different times of a total order, such as that of milliseconds, one is before the
+// other, so that an antichain has one element or none. A Frontier is exactly that, and nothing
+// is lost against a set: [Frontier.Elements] are its elements, the meet and the join of
+// antichains are [Frontier.Meet] and [Frontier.Join], and the partial order between antichains
+// is the total one of [Frontier.Compare]. A set would only add the question what several
+// elements mean.
 //
 // Nothing lies beyond the empty frontier, so it is greater than all others: a shard whose
 // upper is empty is closed for writing for ever, one whose since is empty for reading.

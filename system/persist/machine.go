@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
+	"strconv"
 	"time"
 
 	"github.com/simrun-dev/simrun/system/host"
@@ -16,18 +18,24 @@ type machine struct {
 	h       host.Host
 	cfg     Config
 	shard   ShardID
+	blob    Blob
 	history history
 	life    context.Context // the client's
+
+	policy policy
 
 	mu      *host.Mutex
 	cached  *state
 	changed *host.Chan[struct{}] // closed, and replaced, when cached changes
+	writes  bool                 // some handle writes
+	busy    map[string]bool      // chores under way
 }
 
-func newMachine(h host.Host, cfg Config, shard ShardID, consensus Consensus, life context.Context) *machine {
+func newMachine(h host.Host, cfg Config, shard ShardID, blob Blob, consensus Consensus, life context.Context) *machine {
 	return &machine{
-		h: h, cfg: cfg, shard: shard, life: life,
-		history: history{consensus: consensus, shard: shard},
+		h: h, cfg: cfg, shard: shard, blob: blob, life: life, policy: cfg.policy(),
+		busy:    map[string]bool{},
+		history: history{consensus: consensus, blob: blob, shard: shard},
 		mu:      host.NewMutex(h, "persist state of "+string(shard)),
 		changed: host.NewChan[struct{}](h, "persist change of "+string(shard), 0),
 	}
@@ -43,6 +51,14 @@ func (m *machine) state() (*state, *host.Chan[struct{}]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.cached, m.changed
+}
+
+// startWriting is state for a handle that writes.
+func (m *machine) startWriting() *state {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.writes = true
+	return m.cached
 }
 
 // adopt makes s the latest version seen, if it is.
@@ -65,6 +81,10 @@ func (m *machine) adopt(s *state) {
 	if old == nil || old.Since != s.Since {
 		m.h.Note("persist.since/"+string(m.shard), s.Since.String())
 	}
+	// By orders of magnitude: what a run did to a shard shows in that, and not in each append.
+	if size := bits.Len(uint(len(s.Batches))); old == nil || bits.Len(uint(len(old.Batches))) != size {
+		m.h.Note("persist.batches/"+string(m.shard), strconv.Itoa(1<<size>>1))
+	}
 	m.cached = s
 	m.changed.Close()
 	m.changed = host.NewChan[struct{}](m.h, m.changed.Name(), 0)
@@ -76,13 +96,13 @@ func (m *machine) open(ctx context.Context) error {
 		return nil
 	}
 	return retry(ctx, m.h, m.cfg, "open", string(m.shard), func() error {
-		s, err := m.history.load(ctx)
+		s, _, err := m.history.load(ctx, nil)
 		if err != nil {
 			return err
 		}
 		if s == nil {
 			s = initialState(m.now())
-			committed, err := m.history.commit(ctx, 0, s)
+			committed, err := m.history.commit(ctx, &state{}, m.history.propose(&state{}, s))
 			if err != nil {
 				return err
 			}
@@ -100,23 +120,26 @@ func (m *machine) open(ctx context.Context) error {
 func (m *machine) refresh(ctx context.Context) (*state, error) {
 	before, _ := m.state()
 	var s *state
+	var rebuilt bool
+	known := before
+	if m.h.Buggify("persist/rebuild instead of following") {
+		known = nil
+	}
 	err := retry(ctx, m.h, m.cfg, "fetch state", string(m.shard), func() (err error) {
-		s, err = m.history.load(ctx)
+		s, rebuilt, err = m.history.load(ctx, known)
+		if err == nil && (s == nil || s.SeqNo < before.SeqNo) {
+			_, err = m.history.follow(ctx, before) // says what is wrong
+		}
 		return err
 	})
+	// Going on would mean to never get a version in, or to append anew what others know to
+	// have been appended.
+	m.h.Always("persist: consensus keeps what it acknowledged", !errors.Is(err, ErrRegressed), "%v", err)
 	if err != nil {
 		return nil, harmless("fetch state", string(m.shard), err)
 	}
-	if s == nil || s.SeqNo < before.SeqNo {
-		// Going on would mean to never get a version in, or to append anew what others know
-		// to have been appended.
-		got := SeqNo(0)
-		if s != nil {
-			got = s.SeqNo
-		}
-		m.h.Always("persist: consensus keeps what it acknowledged", false, "%s: version %d after version %d", m.shard, got, before.SeqNo)
-		return nil, fmt.Errorf("%w %q: it has version %d, version %d was seen", ErrRegressed, m.shard, got, before.SeqNo)
-	}
+	m.h.Sometimes("persist: a state was rebuilt from a rollup", rebuilt && len(s.Rollups) > 0)
+	m.h.Sometimes("persist: the versions since the last look were dropped already", rebuilt && known != nil)
 	m.adopt(s)
 	s, _ = m.state() // a later one, if another task was faster
 	return s, nil
@@ -154,11 +177,16 @@ func (m *machine) command(ctx context.Context, work func(next *state, now uint64
 		m.h.Sometimes("persist: a reader's lease expired", readers > 0)
 		m.h.Sometimes("persist: a writer's lease expired", writers > 0)
 
-		committed, err := m.history.commit(ctx, base.SeqNo, next)
+		chores := m.assign(next)
+
+		v := m.history.propose(base, next)
+		replay := v.replays(base, next)
+		m.h.Always("persist: the differences make the next version of the one before", replay == nil, "%s: %v", m.shard, replay)
+		committed, err := m.history.commit(ctx, base, v)
 		switch {
 		case err == nil && committed:
 			m.adopt(next)
-			m.truncate(next)
+			m.start(chores, next)
 			return next, nil
 		case err == nil:
 			m.h.Sometimes("persist: a command lost a race and was tried again", true)
@@ -223,17 +251,5 @@ func (m *machine) waitPast(ctx context.Context, f Frontier, stop func(*state) bo
 				return nil, err
 			}
 		}
-	}
-}
-
-// truncate drops old versions now and then, in a task of its own. Failing does no harm: the
-// next time drops them.
-func (m *machine) truncate(s *state) {
-	if m.history.due(s) {
-		m.h.Go("persist truncate "+string(m.shard), func() {
-			if err := m.history.truncate(m.life, s); err != nil {
-				m.h.Logf("persist: truncating the history of %s: %v", m.shard, err)
-			}
-		})
 	}
 }

@@ -3,15 +3,15 @@ package persist
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
+	"time"
 
 	"github.com/simrun-dev/simrun/system/host"
 )
 
-// ReadHandle reads a shard. It is registered with the shard and holds its since back, under a
-// lease that a task of the handle keeps alive. When the lease ran out all the same (the
-// process was paused, or cut off from Consensus), the methods fail with ErrLeaseExpired.
+// ReadHandle reads a shard. It is registered with the shard and holds two things back, under a
+// lease that a task of the handle keeps alive: the shard's since, and, by the pins of what is
+// being fetched, the deletion of blobs. When the lease ran out all the same (the process was
+// paused, or cut off from Consensus), the methods fail with ErrLeaseExpired.
 //
 // Its methods may be called by several tasks.
 type ReadHandle struct {
@@ -21,21 +21,31 @@ type ReadHandle struct {
 	life context.Context // ends with the handle
 	end  context.CancelFunc
 
-	mu      *host.Mutex
-	since   Frontier
-	expired bool
-	closed  bool
-	pinned  map[SeqNo]int // snapshots not closed yet, by version
+	mu    *host.Mutex
+	since Frontier
+	// wanted is the hold that the next heartbeat or downgrade asks for at least.
+	wanted   Frontier
+	heard    time.Time // of the latest heartbeat or downgrade that went in
+	expired  bool
+	closed   bool
+	consumed bool          // by a listener
+	pinned   map[SeqNo]int // what is being fetched, by the version that refers to it
 }
 
-func openReadHandle(ctx context.Context, c *Client, m *machine) (*ReadHandle, error) {
+// registration adds a reader of that id, and returns what it holds. A reader that is there
+// already keeps its hold.
+type registration func(next *state, id ReaderID, now, lease uint64) (Frontier, verdict)
+
+// openReadHandle registers a reader.
+func openReadHandle(ctx context.Context, c *Client, m *machine, register registration) (*ReadHandle, error) {
 	r := &ReadHandle{
 		c: c, m: m, id: ReaderID(newID(c.h, "r")),
 		mu: host.NewMutex(c.h, "persist reader of "+string(m.shard)), pinned: map[SeqNo]int{},
+		heard: c.h.Clock().Now(),
 	}
 	lease := uint64(c.cfg.ReaderLease.Milliseconds())
 	_, _, err := m.idempotent(ctx, func(next *state, now uint64) (v verdict) {
-		r.since, v = next.registerReader(r.id, now, lease)
+		r.since, v = register(next, r.id, now, lease)
 		return v
 	})
 	if err != nil {
@@ -44,6 +54,28 @@ func openReadHandle(ctx context.Context, c *Client, m *machine) (*ReadHandle, er
 	r.life, r.end = host.WithCancel(c.h, c.life)
 	c.h.Go("persist heartbeat "+string(m.shard), r.heartbeat)
 	return r, nil
+}
+
+// Clone registers another reader of the shard, at the hold of this one, so that what one of
+// them gives up is still there for the other. The two know nothing of each other afterwards.
+func (r *ReadHandle) Clone(ctx context.Context) (*ReadHandle, error) {
+	if err := r.usable(); err != nil {
+		return nil, err
+	}
+	known := true
+	clone, err := openReadHandle(ctx, r.c, r.m, func(next *state, id ReaderID, now, lease uint64) (since Frontier, v verdict) {
+		since, known, v = next.cloneReader(r.id, id, now, lease)
+		return since, v
+	})
+	if err != nil || known {
+		return clone, err
+	}
+	clone.abandon()
+	s, _ := r.m.state()
+	if err := r.checkLease(s); err != nil {
+		return nil, err
+	}
+	return nil, ErrLeaseExpired // of a shard that has become a tombstone just now
 }
 
 // Shard is the shard that the handle reads.
@@ -59,7 +91,10 @@ func (r *ReadHandle) Since() Frontier {
 // heartbeat keeps the lease alive until the handle is closed, or the lease is gone.
 func (r *ReadHandle) heartbeat() {
 	for sleep(r.life, r.c.h, r.c.cfg.HeartbeatInterval) == nil {
-		if _, err := r.downgrade(r.life, Frontier{}); err != nil {
+		r.mu.Lock()
+		wanted := r.wanted
+		r.mu.Unlock()
+		if _, err := r.downgrade(r.life, wanted); err != nil {
 			if r.life.Err() == nil {
 				r.c.h.Logf("persist: heartbeat of reader %s of %s: %v", r.id, r.m.shard, err)
 			}
@@ -72,6 +107,19 @@ func (r *ReadHandle) heartbeat() {
 
 // usable tells why the handle can't be used, if so.
 func (r *ReadHandle) usable() error {
+	if err := r.alive(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.consumed {
+		return &InvalidUsage{Cause: ErrHandleConsumed}
+	}
+	return nil
+}
+
+// alive tells why neither the handle nor a listener that it was turned into can be used, if so.
+func (r *ReadHandle) alive() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -109,11 +157,39 @@ func (r *ReadHandle) DowngradeSince(ctx context.Context, since Frontier) (Fronti
 	return r.downgrade(ctx, since)
 }
 
+// MaybeDowngradeSince is DowngradeSince for callers that give up times all the time: it does
+// nothing, and returns what the handle holds, unless Config.DowngradeInterval has gone by since
+// the shard last heard of the handle.
+func (r *ReadHandle) MaybeDowngradeSince(ctx context.Context, since Frontier) (Frontier, error) {
+	if err := r.usable(); err != nil {
+		return Frontier{}, err
+	}
+	return r.maybeDowngrade(ctx, since)
+}
+
+// want has the next heartbeat downgrade to since.
+func (r *ReadHandle) want(since Frontier) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wanted = r.wanted.Join(since)
+}
+
+func (r *ReadHandle) maybeDowngrade(ctx context.Context, since Frontier) (Frontier, error) {
+	r.mu.Lock()
+	held, quiet := r.since, r.c.h.Clock().Now().Sub(r.heard)
+	r.mu.Unlock()
+	// The clock may have been set back: then the time is not known, and is taken to be over.
+	if quiet >= 0 && quiet < r.c.cfg.DowngradeInterval && !r.c.h.Buggify("persist/downgrade at once") {
+		return held, nil
+	}
+	return r.downgrade(ctx, since)
+}
+
 func (r *ReadHandle) downgrade(ctx context.Context, since Frontier) (Frontier, error) {
 	var held Frontier
 	var ok bool
 	s, _, err := r.m.idempotent(ctx, func(next *state, now uint64) (v verdict) {
-		held, ok, v = next.downgradeReader(r.id, r.oldestPinned(), since, now)
+		held, ok, v = next.downgradeReader(r.id, r.oldestNeeded(next.SeqNo-1), since, now)
 		return v
 	})
 	if err != nil {
@@ -127,24 +203,31 @@ func (r *ReadHandle) downgrade(ctx context.Context, since Frontier) (Frontier, e
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.since = r.since.Join(held)
+	r.heard = r.c.h.Clock().Now()
 	return held, nil
 }
 
-// oldestPinned is the oldest version that a snapshot of the handle still fetches blobs of, 0
-// when there is none.
-func (r *ReadHandle) oldestPinned() SeqNo {
+// oldestNeeded is the oldest version whose blobs the handle may still fetch, given that latest
+// has been cached: what is pinned later is no older. A downgrade must not hold less than that,
+// whenever it takes effect.
+func (r *ReadHandle) oldestNeeded(latest SeqNo) SeqNo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pinned) == 0 {
-		return 0
+	oldest := latest
+	for v := range r.pinned {
+		oldest = min(oldest, v)
 	}
-	return slices.Min(slices.Collect(maps.Keys(r.pinned)))
+	return oldest
 }
 
-func (r *ReadHandle) pin(v SeqNo) {
+// pin returns the latest version seen, and keeps its blobs until unpin is called with its
+// number. That it is looked up and pinned in one step is what oldestNeeded relies on.
+func (r *ReadHandle) pin() *state {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pinned[v]++
+	s, _ := r.m.state()
+	r.pinned[s.SeqNo]++
+	return s
 }
 
 func (r *ReadHandle) unpin(v SeqNo) {
@@ -167,6 +250,14 @@ func (r *ReadHandle) Expire(ctx context.Context) error {
 		return v
 	})
 	return err
+}
+
+// abandon ends a handle that was never registered.
+func (r *ReadHandle) abandon() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.end()
 }
 
 // Close is Expire that does not wait. If it does not succeed the lease runs out.

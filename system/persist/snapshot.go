@@ -1,11 +1,6 @@
 package persist
 
-import (
-	"context"
-	"fmt"
-
-	"github.com/simrun-dev/simrun/system/host"
-)
+import "context"
 
 // Snapshot is what a shard holds as of a time, not fetched yet. Until it is closed, the blobs
 // it is made of stay.
@@ -26,43 +21,50 @@ func (r *ReadHandle) Snapshot(ctx context.Context, asOf uint64) (*Snapshot, erro
 	if err := r.usable(); err != nil {
 		return nil, err
 	}
-	check := func(s *state) error {
-		if err := r.checkLease(s); err != nil {
-			return err
-		}
+	return r.snapshot(ctx, asOf)
+}
+
+func (r *ReadHandle) snapshot(ctx context.Context, asOf uint64) (*Snapshot, error) {
+	s, waited, err := r.pinPast(ctx, At(asOf), func(s *state) error {
 		if since := s.Since.Join(r.Since()); !since.LessEqual(asOf) {
 			return &SinceError{AsOf: asOf, Since: since}
 		}
 		return nil
-	}
-	// Pinned before it is checked: a heartbeat in between must not let go of its blobs.
-	take := func(s *state) error {
-		r.pin(s.SeqNo)
-		if err := check(s); err != nil {
-			r.unpin(s.SeqNo)
-			return err
-		}
-		return nil
-	}
-	s, _ := r.m.state()
-	if err := take(s); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
-	if !At(asOf).Before(s.upper()) {
-		r.unpin(s.SeqNo)
-		var err error
-		s, err = r.m.waitPast(ctx, At(asOf), func(s *state) bool { return check(s) != nil })
-		if err != nil {
-			return nil, err
-		}
-		r.c.h.Sometimes("persist: a snapshot had to wait for the upper", true)
-		if err := take(s); err != nil {
-			return nil, err
-		}
-	}
+	r.c.h.Sometimes("persist: a snapshot had to wait for the upper", waited)
 	r.c.h.Always("persist: a snapshot is taken between since and upper",
 		s.Since.LessEqual(asOf) && At(asOf).Before(s.upper()), "%s: %d in [%v, %v)", r.m.shard, asOf, s.Since, s.upper())
 	return &Snapshot{r: r, asOf: asOf, seqno: s.SeqNo, batches: s.snapshotBatches(asOf)}, nil
+}
+
+// pinPast waits until the upper is past f, and returns a version where it is, pinned. It fails
+// when the lease has expired, or check does, of any version it meets on the way.
+func (r *ReadHandle) pinPast(ctx context.Context, f Frontier, check func(*state) error) (s *state, waited bool, err error) {
+	judge := func(s *state) error {
+		if err := r.checkLease(s); err != nil {
+			return err
+		}
+		return check(s)
+	}
+	for {
+		// Pinned before it is looked at: a heartbeat in between must not let go of its blobs.
+		s := r.pin()
+		err := judge(s)
+		if err == nil && f.Before(s.upper()) {
+			return s, waited, nil
+		}
+		r.unpin(s.SeqNo)
+		if err != nil {
+			return nil, waited, err
+		}
+		waited = true
+		if _, err := r.m.waitPast(ctx, f, func(s *state) bool { return judge(s) != nil }); err != nil {
+			return nil, waited, err
+		}
+	}
 }
 
 // SnapshotAndFetch is Snapshot followed by Fetch and Close.
@@ -93,85 +95,13 @@ func (s *Snapshot) Fetch(ctx context.Context) ([]Update, error) {
 	if s.closed {
 		return nil, &InvalidUsage{Cause: ErrHandleClosed, Detail: "the snapshot was closed"}
 	}
-	fetches := s.fetches()
-	if err := s.run(ctx, fetches); err != nil {
+	fetched, err := s.r.fetch(ctx, s.batches)
+	if err != nil {
 		return nil, err
 	}
 	var contents []Update
-	for _, f := range fetches {
-		contents = f.batch.asOf(s.asOf, f.updates, contents)
+	for i := range s.batches {
+		contents = s.batches[i].asOf(s.asOf, fetched[i], contents)
 	}
 	return Consolidate(contents), nil
-}
-
-// fetch is the fetching of one part.
-type fetch struct {
-	batch   *batch
-	part    part
-	updates []Update
-	err     error
-}
-
-func (s *Snapshot) fetches() []*fetch {
-	var fetches []*fetch
-	for i := range s.batches {
-		b := &s.batches[i]
-		for _, p := range b.Parts {
-			fetches = append(fetches, &fetch{batch: b, part: p})
-		}
-	}
-	return fetches
-}
-
-// run does all fetches, several at a time, and returns the first error in their order.
-func (s *Snapshot) run(ctx context.Context, fetches []*fetch) error {
-	h := s.r.c.h
-	todo := host.NewChan[*fetch](h, "persist fetches", len(fetches))
-	for _, f := range fetches {
-		todo.Send(f)
-	}
-	todo.Close()
-	work := func() {
-		for f, ok := todo.Recv(); ok; f, ok = todo.Recv() {
-			f.updates, f.err = s.fetch(ctx, f.part)
-		}
-	}
-	others := host.NewWaitGroup(h, "persist fetches")
-	for range min(s.r.c.cfg.FetchParallelism, len(fetches)) - 1 {
-		others.Go(h, "persist fetch", work)
-	}
-	work()
-	others.Wait()
-	for _, f := range fetches {
-		if f.err != nil {
-			return f.err
-		}
-	}
-	return nil
-}
-
-func (s *Snapshot) fetch(ctx context.Context, p part) ([]Update, error) {
-	c := s.r.c
-	var value []byte
-	var found bool
-	err := retry(ctx, c.h, c.cfg, "get blob", p.Key, func() (err error) {
-		value, found, err = c.blob.Get(ctx, p.Key)
-		return err
-	})
-	if err != nil {
-		return nil, harmless("get blob", p.Key, err)
-	}
-	if found {
-		return decodePart(p, value)
-	}
-	// With its lease gone the reader no longer keeps its blobs from being deleted.
-	latest, err := s.r.m.refresh(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.r.checkLease(latest); err != nil {
-		return nil, err
-	}
-	c.h.Always("persist: a live reader's blobs are there", false, "%s: %s", s.r.m.shard, p.Key)
-	return nil, fmt.Errorf("%w: %s of shard %q", ErrMissingBlob, p.Key, s.r.m.shard)
 }

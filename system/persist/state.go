@@ -24,6 +24,15 @@ type state struct {
 	Writers  map[WriterID]writerState     `cbor:"5,keyasint,omitempty"`
 	Readers  map[ReaderID]readerState     `cbor:"6,keyasint,omitempty"`
 	Critical map[CriticalID]criticalState `cbor:"7,keyasint,omitempty"`
+	// Rollups are the complete states kept in Blob, by their version. One is of a version
+	// before this one, which could not know of its own.
+	Rollups map[SeqNo]rollup `cbor:"8,keyasint,omitempty"`
+	// Asked: see assign.
+	Asked asked `cbor:"9,keyasint"`
+	// Final is the version at which the shard was finalised, 0 as long as it is not.
+	Final SeqNo `cbor:"10,keyasint,omitempty"`
+
+	sum uint32 // the checksum of this version, once it is stored
 }
 
 // writerState is what the shard remembers of a writer.
@@ -63,6 +72,7 @@ func (s *state) clone() *state {
 	c.Writers = maps.Clone(s.Writers)
 	c.Readers = maps.Clone(s.Readers)
 	c.Critical = maps.Clone(s.Critical)
+	c.Rollups = maps.Clone(s.Rollups)
 	return &c
 }
 
@@ -90,6 +100,31 @@ func (s *state) seqnoSince() SeqNo {
 	return oldest
 }
 
+// newestRollup is the newest version of which there is a rollup, 0 for none.
+func (s *state) newestRollup() (SeqNo, rollup) { return s.rollupAtMost(s.SeqNo) }
+
+// rollupAtMost is the newest version up to v of which there is a rollup, 0 for none.
+func (s *state) rollupAtMost(v SeqNo) (newest SeqNo, r rollup) {
+	for n := range s.Rollups {
+		if n <= v {
+			newest = max(newest, n)
+		}
+	}
+	return newest, s.Rollups[newest]
+}
+
+// blobs adds the keys of all blobs that the version refers to.
+func (s *state) blobs(into map[string]bool) {
+	for i := range s.Batches {
+		for _, p := range s.Batches[i].Parts {
+			into[p.Key] = true
+		}
+	}
+	for _, r := range s.Rollups {
+		into[r.Key] = true
+	}
+}
+
 // holdsPart tells whether one of the batches has the part of that key.
 func (s *state) holdsPart(key string) bool {
 	for i := range s.Batches {
@@ -111,6 +146,8 @@ func (s *state) check() error {
 			return fmt.Errorf("batch %d begins at %v, the one before ends at %v", i, b.Lower, lower)
 		case !b.Lower.Before(b.Upper):
 			return fmt.Errorf("batch %d covers no time: [%v, %v)", i, b.Lower, b.Upper)
+		case s.Since.Before(b.Since):
+			return fmt.Errorf("since is %v, batch %d was merged up to %v", s.Since, i, b.Since)
 		}
 		lower = b.Upper
 	}
@@ -128,6 +165,9 @@ func (s *state) check() error {
 		if c.Since.Before(s.Since) {
 			return fmt.Errorf("since is %v, past the critical hold %s at %v", s.Since, id, c.Since)
 		}
+	}
+	if newest := slices.Max(append(slices.Collect(maps.Keys(s.Rollups)), 0)); newest != 0 && newest >= s.SeqNo {
+		return fmt.Errorf("there is a rollup of version %d", newest)
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.Writers)) {
 		w := s.Writers[id]
@@ -147,6 +187,24 @@ func (s *state) checkSuccessor(later *state) error {
 		return fmt.Errorf("since went back from %v at version %d to %v at %d", s.Since, s.SeqNo, later.Since, later.SeqNo)
 	case later.Walltime <= s.Walltime:
 		return fmt.Errorf("walltime went from %d at version %d to %d at %d", s.Walltime, s.SeqNo, later.Walltime, later.SeqNo)
+	case later.seqnoSince() < s.seqnoSince():
+		return fmt.Errorf("blobs were kept from version %d on at version %d, from %d on at %d", s.seqnoSince(), s.SeqNo, later.seqnoSince(), later.SeqNo)
+	case later.Asked.Collect < s.Asked.Collect:
+		return fmt.Errorf("collection up to version %d was asked for at version %d, up to %d at %d", s.Asked.Collect, s.SeqNo, later.Asked.Collect, later.SeqNo)
+	case s.Final != 0 && (later.Final != s.Final || !later.tombstone()):
+		return fmt.Errorf("version %d follows on the shard's final one, %d, and is not final", later.SeqNo, s.Final)
+	}
+	for _, id := range slices.Sorted(maps.Keys(later.Readers)) {
+		r := later.Readers[id]
+		if was, ok := s.Readers[id]; ok && (r.Since.Before(was.Since) || r.Hold < was.Hold || r.Heartbeat < was.Heartbeat) {
+			return fmt.Errorf("reader %s went back from %v at version %d to %v at %d", id, was, s.SeqNo, r, later.SeqNo)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(later.Writers)) {
+		w := later.Writers[id]
+		if was, ok := s.Writers[id]; ok && (w.LastUpper.Before(was.LastUpper) || w.Heartbeat < was.Heartbeat) {
+			return fmt.Errorf("writer %s went back from %v at version %d to %v at %d", id, was, s.SeqNo, w, later.SeqNo)
+		}
 	}
 	return nil
 }

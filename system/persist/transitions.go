@@ -1,5 +1,7 @@
 package persist
 
+import "sort"
+
 // verdict is what a transition decided about the state it was applied to.
 type verdict int
 
@@ -75,15 +77,48 @@ func (s *state) expireWriter(id WriterID) (existed bool, v verdict) {
 	return true, commit
 }
 
-// registerReader adds a leased reader that holds the shard's present since. A reader that is
-// there already keeps its hold: it is the same call, tried again.
+// registerReader adds a leased reader that holds the shard's present since.
 func (s *state) registerReader(id ReaderID, now, lease uint64) (Frontier, verdict) {
+	return s.registerReaderAt(id, s.Since, now, lease)
+}
+
+// registerReaderAtCritical adds a leased reader that holds what the critical sinces hold, which
+// may be ahead of the shard's since; without any it is registerReader.
+func (s *state) registerReaderAtCritical(id ReaderID, now, lease uint64) (Frontier, verdict) {
+	since := s.Since
+	if len(s.Critical) > 0 {
+		since = Empty()
+		for _, c := range s.Critical {
+			since = since.Meet(c.Since)
+		}
+	}
+	return s.registerReaderAt(id, since, now, lease)
+}
+
+// cloneReader adds a leased reader that holds what another one does. Known is false when there
+// is no such other one: its lease has expired.
+func (s *state) cloneReader(of, id ReaderID, now, lease uint64) (since Frontier, known bool, v verdict) {
+	if _, retried := s.Readers[id]; retried || s.tombstone() {
+		since, v = s.registerReader(id, now, lease)
+		return since, true, v
+	}
+	r, ok := s.Readers[of]
+	if !ok {
+		return Empty(), false, decline
+	}
+	since, v = s.registerReaderAt(id, r.Since, now, lease)
+	return since, true, v
+}
+
+// registerReaderAt adds a leased reader that holds since. A reader that is there already keeps
+// its hold: it is the same call, tried again.
+func (s *state) registerReaderAt(id ReaderID, since Frontier, now, lease uint64) (Frontier, verdict) {
 	if s.tombstone() {
 		return Empty(), decline
 	}
 	r, ok := s.Readers[id]
 	if !ok {
-		r = readerState{Hold: s.SeqNo, Since: s.Since}
+		r = readerState{Hold: s.SeqNo, Since: since}
 	}
 	r.Heartbeat, r.Lease = max(r.Heartbeat, now), lease
 	if s.Readers == nil {
@@ -234,4 +269,10 @@ func (s *state) snapshotBatches(asOf uint64) []batch {
 		n++
 	}
 	return s.Batches[:n:n]
+}
+
+// batchAt is the batch that the time f lies in. The upper must be past it.
+func (s *state) batchAt(f Frontier) batch {
+	i := sort.Search(len(s.Batches), func(i int) bool { return f.Before(s.Batches[i].Upper) })
+	return s.Batches[i]
 }

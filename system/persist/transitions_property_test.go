@@ -36,6 +36,7 @@ func (m *shardMachine) step(t *rapid.T, transition func(next *state) verdict) {
 	}
 	next.expireLeases(m.now)
 	require.NoError(t, m.s.checkSuccessor(next))
+	requireReplays(t, m.s, next)
 	m.s = next
 	// Whoever's lease ran out is forgotten here too.
 	for id := range m.last {

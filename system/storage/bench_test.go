@@ -67,3 +67,82 @@ func BenchmarkTask(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkAppendOnly is a second in the life of an append-only task over stores in memory: one batch of
+// commands, of a row each.
+func BenchmarkAppendOnly(b *testing.B) {
+	for _, commands := range []int{1, 100} {
+		b.Run(fmt.Sprintf("commands=%d", commands), func(b *testing.B) {
+			b.ReportAllocs()
+			w := sim.New(sim.Config{})
+			defer w.Close()
+			w.Go("bench", func() {
+				defer w.Stop()
+				h := w.Host()
+				client := persist.NewClient(h, persist.NewMemBlob(h), persist.NewMemConsensus(h), persist.Config{})
+				answered, sent := 0, 0
+				var task *storage.Handle
+				for i := range b.N {
+					if i%100 == 0 { // on a new shard, so that its state does not grow with b.N
+						b.StopTimer()
+						writer, err := client.OpenWriter(background, persist.ShardID(fmt.Sprint("shard ", i)))
+						if err != nil {
+							b.Error(err)
+						}
+						if task != nil {
+							task.CloseSend()
+						}
+						task = storage.SpawnAppendOnly(h, storage.AppendOnlyConfig{ID: "u1", Writer: writer})
+						b.StartTimer()
+					}
+					for range commands {
+						sent++
+						task.Send(add(fmt.Sprint("row ", sent)), func(err error) {
+							if err != nil {
+								b.Error(err)
+							}
+							answered++
+						})
+					}
+					w.Sleep(time.Second)
+				}
+				w.Sleep(2 * time.Second)
+				if answered != sent {
+					b.Errorf("%d commands, %d answers", sent, answered)
+				}
+			})
+			if err := w.Run(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// BenchmarkManager is what registering a collection and unregistering it takes.
+func BenchmarkManager(b *testing.B) {
+	b.ReportAllocs()
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	w.Go("bench", func() {
+		defer w.Stop()
+		h := w.Host()
+		client := persist.NewClient(h, persist.NewMemBlob(h), persist.NewMemConsensus(h), persist.Config{})
+		writer, err := client.OpenWriter(background, shard)
+		if err != nil {
+			b.Error(err)
+		}
+		m := storage.NewCollectionManager(h, storage.ManagerConfig{})
+		b.ResetTimer()
+		for range b.N {
+			if _, err := m.RegisterAppendOnly("u1", storage.AppendOnlyCollection{Writer: writer}); err != nil {
+				b.Error(err)
+			}
+			if err := m.Unregister(background, "u1"); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+	if err := w.Run(); err != nil {
+		b.Fatal(err)
+	}
+}

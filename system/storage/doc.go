@@ -9,6 +9,11 @@
 //	task.Shutdown()
 //	reason := task.Wait(ctx)
 //
+// An [AppendOnlyTask] appends rows to a shard and leaves what else is in it alone. A
+// [CollectionManager] has a process's tasks of both kinds: it registers collections by name, hands
+// out senders, lets all of them write once the process may ([CollectionManager.AllowWrites]), and
+// waits for the end of those that are unregistered.
+//
 // # How it works
 //
 // The task keeps what the collection should be, desired, and what would have to be written to

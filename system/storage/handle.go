@@ -6,13 +6,14 @@ import (
 	"github.com/simrun-dev/simrun/system/host"
 )
 
-// Handle is how the rest of a process uses a [DifferentialWriteTask]. Its methods may be
-// called by any task.
+// Handle is how the rest of a process uses a [DifferentialWriteTask], or an [AppendOnlyTask]. Its
+// methods may be called by any task.
 type Handle struct {
 	h        host.Host
 	id       GlobalID
 	mailbox  *mailbox
 	shutdown *host.Chan[struct{}]
+	allow    *host.Chan[struct{}]
 	ended    *host.Chan[struct{}]
 	abort    context.CancelFunc
 
@@ -27,33 +28,47 @@ func Spawn(h host.Host, cfg TaskConfig) *Handle {
 		panic("storage: a DifferentialWriteTask needs a Writer and an OpenReader")
 	}
 	cfg = cfg.withDefaults(h)
-	name := "collection " + string(cfg.ID)
-	life, abort := host.WithCancel(h, context.Background())
-	handle := &Handle{
-		h: h, id: cfg.ID, abort: abort,
-		mailbox:  newMailbox(h, name),
-		shutdown: host.NewChan[struct{}](h, name+" shutdown", 0),
-		ended:    host.NewChan[struct{}](h, name+" ended", 0),
-		mu:       host.NewMutex(h, name),
-	}
+	handle, life := newHandle(h, cfg.ID)
 	t := &DifferentialWriteTask{
 		h: h, cfg: cfg, life: life,
 		id: cfg.ID, writer: cfg.Writer, openReader: cfg.OpenReader,
 		readOnly: cfg.ReadOnly, now: cfg.Now,
 		ticker:  h.Clock().Ticker(cfg.UpperTickInterval),
-		mailbox: handle.mailbox, shutdown: handle.shutdown,
+		mailbox: handle.mailbox, shutdown: handle.shutdown, allow: handle.allow,
 	}
-	h.Go("write "+name, func() {
-		defer abort()
+	handle.start(func() error {
 		defer t.ticker.Stop()
-		reason := t.run()
-		h.Logf("storage: the write task of %s has ended: %v", name, reason)
-		handle.mu.Lock()
-		handle.reason = reason
-		handle.mu.Unlock()
-		handle.ended.Close()
+		return t.run()
 	})
 	return handle
+}
+
+// newHandle returns the handle of a task that is not started yet, and the context that ends when the
+// task is aborted.
+func newHandle(h host.Host, id GlobalID) (*Handle, context.Context) {
+	name := "collection " + string(id)
+	life, abort := host.WithCancel(h, context.Background())
+	return &Handle{
+		h: h, id: id, abort: abort,
+		mailbox:  newMailbox(h, name),
+		shutdown: host.NewChan[struct{}](h, name+" shutdown", 0),
+		allow:    host.NewChan[struct{}](h, name+" may write", 0),
+		ended:    host.NewChan[struct{}](h, name+" ended", 0),
+		mu:       host.NewMutex(h, name),
+	}, life
+}
+
+// start runs the task, which returns why it ended.
+func (h *Handle) start(run func() error) {
+	h.h.Go("write collection "+string(h.id), func() {
+		defer h.abort()
+		reason := run()
+		h.h.Logf("storage: the write task of %s has ended: %v", h.id, reason)
+		h.mu.Lock()
+		h.reason = reason
+		h.mu.Unlock()
+		h.ended.Close()
+	})
 }
 
 // Send hands a command to the task, without waiting. Commands are carried out in the order in
@@ -82,6 +97,16 @@ func (h *Handle) Shutdown() {
 	defer h.mu.Unlock()
 	if !h.shutdown.Closed() {
 		h.shutdown.Close()
+	}
+}
+
+// AllowWrites ends a task's read-only mode: it makes the shard what its commands have made of the
+// collection, and goes on as a task that writes. To one that does it means nothing.
+func (h *Handle) AllowWrites() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.allow.Closed() {
+		h.allow.Close()
 	}
 }
 

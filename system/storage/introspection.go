@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 
+	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/persist"
 )
 
@@ -30,13 +31,25 @@ func (t *DifferentialWriteTask) prepare(in Introspection) error {
 	return in.Seed(t.life, contents)
 }
 
+func (t *DifferentialWriteTask) contents() ([]RowDiff, persist.Frontier, error) {
+	return target{h: t.h, life: t.life, writer: t.writer, openReader: t.openReader}.contents()
+}
+
+// target is the shard that a task writes to, for reading it.
+type target struct {
+	h          host.Host
+	life       context.Context // the task's
+	writer     *persist.WriteHandle
+	openReader func(context.Context) (*persist.ReadHandle, error)
+}
+
 // contents reads what is in the shard, and the upper just before which it is in it. With the
 // upper empty or [0] nothing is read.
 //
 // The reader is registered before the upper is fetched: from then on the since can't move
 // past what is about to be read. In the other order, somebody who writes and gives up history
 // in between would leave the task with a time it can't read at any more.
-func (t *DifferentialWriteTask) contents() ([]RowDiff, persist.Frontier, error) {
+func (t target) contents() ([]RowDiff, persist.Frontier, error) {
 	for {
 		rows, upper, err := t.tryContents()
 		if !isLeaseExpired(err) {
@@ -46,7 +59,7 @@ func (t *DifferentialWriteTask) contents() ([]RowDiff, persist.Frontier, error) 
 	}
 }
 
-func (t *DifferentialWriteTask) tryContents() ([]RowDiff, persist.Frontier, error) {
+func (t target) tryContents() ([]RowDiff, persist.Frontier, error) {
 	reader, err := t.openReader(t.life)
 	if err != nil {
 		return nil, persist.Frontier{}, err

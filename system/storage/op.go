@@ -23,9 +23,10 @@ func (Delete) writeOp() {}
 //   - *InvalidUppers: it was not written yet, but is kept, and will be with the next write
 //     that succeeds.
 //   - *IdentifierInvalid: the task was shut down. It was not written and will not be.
-//   - *ReadOnly: the task took it up, but does not write.
+//   - *ReadOnly: the task does not write. A differential collection's took it up.
 //   - *ShardClosed: it was not written and can't be.
 //   - *Aborted: the task was aborted. It may have been written, and may still be.
+//   - *GaveUp, *Uncertain, *InvalidAppend: of append-only collections; see there.
 //   - Another error: a store is damaged and the task has ended. It was not written.
 type Responder func(error)
 

@@ -28,6 +28,7 @@ type DifferentialWriteTask struct {
 	ticker     *clock.Ticker
 	mailbox    *mailbox
 	shutdown   *host.Chan[struct{}] // closed to shut down
+	allow      *host.Chan[struct{}] // closed to end read-only mode
 
 	// desired is the collection as it should be.
 	desired []RowDiff
@@ -42,7 +43,10 @@ type DifferentialWriteTask struct {
 // run is the task. It returns why it ended, after answering all there is to answer.
 func (t *DifferentialWriteTask) run() (reason error) {
 	defer func() { t.mailbox.end(t.rejection(reason)) }()
-	if !t.readOnly {
+	allow := never
+	if t.readOnly {
+		allow = t.allow.OnRecv(nil, nil)
+	} else {
 		if err := t.prepare(t.cfg.Introspection); err != nil {
 			return t.failure(err)
 		}
@@ -59,8 +63,16 @@ func (t *DifferentialWriteTask) run() (reason error) {
 		t.mailbox.commands.OnRecv(&cmd, &ok),
 		first.OnRecv(nil, nil),
 		t.tick(),
+		allow,
 	}
 	for {
+		// Before the commands, which may never cease to come, and after a shutdown.
+		if t.readOnly && t.allow.Closed() && !t.shutdown.Closed() {
+			cases[len(cases)-1] = never
+			if err := t.allowWrites(); err != nil {
+				return err
+			}
+		}
 		var err error
 		switch host.SelectFirst(t.h, cases...) {
 		case 0:
@@ -82,15 +94,31 @@ func (t *DifferentialWriteTask) run() (reason error) {
 	}
 }
 
+// never is the case of what has happened already, and happens once.
+var never = (*host.Chan[struct{}])(nil).OnRecv(nil, nil)
+
+// allowWrites ends read-only mode. What commands have made of the collection meanwhile is written at
+// once, in place of what the shard holds.
+func (t *DifferentialWriteTask) allowWrites() error {
+	t.h.Sometimes("storage: writes were allowed to a collection with rows", len(t.desired) > 0)
+	t.readOnly = false
+	if err := t.prepare(t.cfg.Introspection); err != nil {
+		return t.failure(err)
+	}
+	return t.writeToPersist(nil)
+}
+
 func (t *DifferentialWriteTask) tick() host.Case { return host.OnTime(t.ticker.C, nil) }
 
-// rejection is the answer to the commands that the task has not looked at when it ends.
-func (t *DifferentialWriteTask) rejection(reason error) error {
+// rejection is the answer to the commands that a task has not looked at when it ends.
+func rejection(id GlobalID, reason error) error {
 	if reason == nil || errors.Is(reason, ErrShutdown) || errors.Is(reason, ErrSenderDropped) || isAborted(reason) {
-		return &IdentifierInvalid{ID: t.id}
+		return &IdentifierInvalid{ID: id}
 	}
 	return reason
 }
+
+func (t *DifferentialWriteTask) rejection(reason error) error { return rejection(t.id, reason) }
 
 // failure is the reason to end for an error of the shard.
 func (t *DifferentialWriteTask) failure(err error) error {
@@ -107,14 +135,18 @@ func isAborted(err error) bool {
 
 func isLeaseExpired(err error) bool { return errors.Is(err, persist.ErrLeaseExpired) }
 
-// pause waits for a duration, or until the task is shut down or aborted, in which case it
-// tells why to end.
 func (t *DifferentialWriteTask) pause(d time.Duration) error {
-	timer, cancel := t.h.Clock().WithTimeout(t.life, d)
+	return pause(t.h, t.life, t.shutdown, t.id, d)
+}
+
+// pause waits for a duration, or until a task is shut down or aborted, in which case it tells why to
+// end.
+func pause(h host.Host, life context.Context, shutdown *host.Chan[struct{}], id GlobalID, d time.Duration) error {
+	timer, cancel := h.Clock().WithTimeout(life, d)
 	defer cancel()
-	switch host.SelectFirst(t.h, host.OnDone(t.life), t.shutdown.OnRecv(nil, nil), host.OnDone(timer)) {
+	switch host.SelectFirst(h, host.OnDone(life), shutdown.OnRecv(nil, nil), host.OnDone(timer)) {
 	case 0:
-		return &Aborted{ID: t.id}
+		return &Aborted{ID: id}
 	case 1:
 		return ErrShutdown
 	}

@@ -455,3 +455,13 @@ func TestPrepare(t *testing.T) {
 func TestSpawnNeedsItsHandles(t *testing.T) {
 	require.Panics(t, func() { storage.Spawn(nil, storage.TaskConfig{}) })
 }
+
+// casFunc is a Consensus whose compare-and-sets go through a function.
+type casFunc struct {
+	persist.Consensus
+	cas func(do func() (bool, error)) (bool, error)
+}
+
+func (c casFunc) CompareAndSet(ctx context.Context, key string, expected persist.SeqNo, next persist.Versioned) (bool, error) {
+	return c.cas(func() (bool, error) { return c.Consensus.CompareAndSet(ctx, key, expected, next) })
+}
