@@ -1,6 +1,8 @@
 package models
 
 import (
+	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,5 +59,54 @@ func BenchmarkResponders(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		Responders{w.TaskLog}.Judge()
+	}
+}
+
+// BenchmarkRegister10k judges 10,000 operations of 10 clients on 10 keys, 2 of 100 with unknown
+// outcomes, as `simrun check` is to in seconds.
+func BenchmarkRegister10k(b *testing.B) {
+	h := manyKeys(10_000, 10)
+	benchmarkOracle(b, CASRegisters(h))
+}
+
+// BenchmarkRegisterOneKey10k has nothing to partition by.
+func BenchmarkRegisterOneKey10k(b *testing.B) {
+	benchmarkOracle(b, CASRegisters(manyKeys(10_000, 1)))
+}
+
+// manyKeys is a history of compare-and-set registers.
+func manyKeys(ops, keys int) *History {
+	m := machine{invent: func(choose chooser, _ int) (string, any) {
+		key := fmt.Sprint(choose(keys))
+		switch choose(4) {
+		case 0:
+			return KindWrite, Put{key, Int(int64(choose(5)))}
+		case 1:
+			return KindCAS, CompareAndSet{key, Int(int64(choose(5))), Int(int64(choose(5)))}
+		}
+		return KindRead, Get{key}
+	}, apply: applyCell}
+	return m.play(seededChooser(1), 10, ops, 2, 0)
+}
+
+// BenchmarkQueue10k and its like judge without a search.
+func BenchmarkQueue10k(b *testing.B) {
+	benchmarkOracle(b, Queues(machine{invent: inventQueue(1 << 30), apply: applyQueue}.play(seededChooser(1), 10, 10_000, 0, 0)))
+}
+
+func BenchmarkCounter10k(b *testing.B) {
+	benchmarkOracle(b, Counters(machine{invent: inventCounter(1), apply: applyCounter}.play(seededChooser(1), 10, 10_000, 5, 0)))
+}
+
+// BenchmarkRead10k reads JSON Lines.
+func BenchmarkRead10k(b *testing.B) {
+	m := casRegisterModel()
+	var file bytes.Buffer
+	require.NoError(b, m.WriteHistory(&file, manyKeys(10_000, 10)))
+	b.SetBytes(int64(file.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := m.Read(bytes.NewReader(file.Bytes()), FormatAuto)
+		require.NoError(b, err)
 	}
 }

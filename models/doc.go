@@ -1,7 +1,8 @@
 // Package models holds the oracles: what judges, once a run is over, whether the system kept
 // its promises. It is pure. Recordings go in, a [Judgement] comes out, and the same recordings
 // always give the same one; it knows neither the simulator nor the system under test, so
-// histories recorded from a real deployment are judged alike ([Builtin], [Schema]).
+// histories recorded from a real deployment are judged alike: a [Model] reads them
+// ([Model.Read]: JSON Lines, EDN, Jepsen's log) and names the oracles that judge them.
 //
 // # Recording
 //
@@ -22,8 +23,18 @@
 //   - [Listens], persist/listen: listeners yield every update exactly once.
 //   - [Responders], storage/responders: commands are answered as they were treated.
 //   - [CheckConverged], storage/converges: a shard came to hold what it should.
+//   - [Registers], [CASRegisters], [KV], [Sets], [Queues], [Counters], [Locks]: what the names say,
+//     NAME/linearizable. One of your own is a [Spec], judged by [Sequential]; [Register] gives it
+//     to the command line.
 //
 // Nothing to judge, or a search that came to its limit, is [VerdictUnknown], never a pass.
+//
+// # How sequential specifications are judged
+//
+// [Sequential] splits a history by object. For each, the model drops operations of unknown
+// outcome that can't matter (cell_prune.go) and, where it can, decides without a search
+// (counter_slots.go, queue_patterns.go, set_growing.go). What is left is searched (search.go), and
+// a violation made small (window.go).
 //
 // # How shards are judged
 //

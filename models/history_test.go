@@ -193,5 +193,5 @@ func TestLookup(t *testing.T) {
 	_, err = Lookup("shrad")
 	var unknown *UnknownModelError
 	require.ErrorAs(t, err, &unknown)
-	require.ErrorContains(t, err, `no model is called "shrad"; there is: shard`)
+	require.ErrorContains(t, err, `no model is called "shrad"; there is: cas-register, `)
 }

@@ -1,14 +1,14 @@
 package models
 
 import (
-	"cmp"
-	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 )
 
-// Model is what a recorded history from any system, real or simulated, can be judged by.
+// Model is what a recorded history from any system, real or simulated, can be judged by. It says
+// how histories are read, and makes the oracles that judge them: history in, verdict out.
+//
+// A model of your own is a [Spec] with a [Schema]; see the example of [Register].
 type Model struct {
 	// Name is how the command line calls it.
 	Name string
@@ -16,8 +16,22 @@ type Model struct {
 	Doc string
 	// Schema reads and writes histories of the model.
 	Schema Schema
+	// Jepsen makes an operation of an entry of a Jepsen history. Nil: the model reads none.
+	Jepsen func(e Entry) (kind string, input, output any, err error)
 	// Oracles are what judges a history.
 	Oracles func(h *History) []Oracle
+}
+
+// Judge judges a history by all oracles of the model, within bounds where an oracle has any.
+func (m Model) Judge(h *History, b Bounds) []Judgement {
+	var all []Judgement
+	for _, o := range m.Oracles(h) {
+		if bounded, ok := o.(Bounded); ok {
+			o = bounded.Bound(b)
+		}
+		all = append(all, o.Judge())
+	}
+	return all
 }
 
 // ShardSchema is the JSON form of histories of shards.
@@ -48,9 +62,9 @@ func ShardSchema() Schema {
 	}
 }
 
-// Builtin lists the models, sorted by name.
-func Builtin() []Model {
-	all := []Model{{
+// shards is the model of durable shards.
+func shards() Model {
+	return Model{
 		Name:   "shard",
 		Doc:    "durable shards: linearizable appends, uppers, snapshots and sinces, definite contents, listeners",
 		Schema: ShardSchema(),
@@ -61,29 +75,5 @@ func Builtin() []Model {
 			}
 			return oracles
 		},
-	}}
-	slices.SortFunc(all, func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
-	return all
-}
-
-// UnknownModelError says that there is no model of a name.
-type UnknownModelError struct {
-	Name  string
-	Known []string
-}
-
-func (e *UnknownModelError) Error() string {
-	return fmt.Sprintf("no model is called %q; there is: %s", e.Name, strings.Join(e.Known, ", "))
-}
-
-// Lookup finds a model by name. The error is an [UnknownModelError].
-func Lookup(name string) (Model, error) {
-	var known []string
-	for _, m := range Builtin() {
-		if m.Name == name {
-			return m, nil
-		}
-		known = append(known, m.Name)
 	}
-	return Model{}, &UnknownModelError{Name: name, Known: known}
 }
