@@ -46,7 +46,6 @@ type Checkpoints struct {
 	feeds    map[string]*replicatedFeed
 	spans    map[uint64]*sourceSpan
 	captures map[string]bool // registered
-	owners   map[uint64]*owner
 	oracles  map[string]*checkpointOracle
 }
 
@@ -86,12 +85,23 @@ func (r RunID) String() string {
 
 type sourceSpan struct {
 	changes []Change // in the order of their commits
-	newest  map[string]Change
+	dropped bool
+	end     uint64 // when it was dropped: the timestamp of its last changes
+}
+
+// until is the timestamp up to which the span matters to a checkpoint.
+func (s *sourceSpan) until(checkpoint uint64) uint64 {
+	if s.dropped {
+		return min(checkpoint, s.end)
+	}
+	return checkpoint
 }
 
 type replicatedFeed struct {
 	name               string
 	wanted             map[uint64]*wantedSpan
+	began              map[uint64]uint64 // from when on, of all spans that were ever wanted
+	schedulers         map[uint64]*scheduler
 	stored             bool
 	checkpoint         uint64
 	checkpointStoredBy uint64
@@ -120,15 +130,14 @@ type spanRun struct {
 	since    Moment
 }
 
-type owner struct {
-	captures map[string]bool // known; true if synced
-}
+// scheduler is what an owner knows of a feed, and of which captures it goes by: true if synced.
+type scheduler struct{ captures map[string]bool }
 
 // NewCheckpoints returns a model that has observed nothing.
 func NewCheckpoints() *Checkpoints {
 	c := &Checkpoints{
 		feeds: map[string]*replicatedFeed{}, spans: map[uint64]*sourceSpan{}, captures: map[string]bool{},
-		owners: map[uint64]*owner{}, oracles: map[string]*checkpointOracle{},
+		oracles: map[string]*checkpointOracle{},
 	}
 	for _, name := range CheckpointOracles() {
 		c.oracles[name] = &checkpointOracle{name: name}
@@ -175,7 +184,10 @@ func (c *Checkpoints) holds(oracle string, ok bool, m Moment, format string, arg
 func (c *Checkpoints) feed(name string) *replicatedFeed {
 	f := c.feeds[name]
 	if f == nil {
-		f = &replicatedFeed{name: name, wanted: map[uint64]*wantedSpan{}, runs: map[RunID]*spanRun{}}
+		f = &replicatedFeed{
+			name: name, wanted: map[uint64]*wantedSpan{}, began: map[uint64]uint64{},
+			schedulers: map[uint64]*scheduler{}, runs: map[RunID]*spanRun{},
+		}
 		c.feeds[name] = f
 	}
 	return f
@@ -184,7 +196,7 @@ func (c *Checkpoints) feed(name string) *replicatedFeed {
 func (c *Checkpoints) span(id uint64) *sourceSpan {
 	s := c.spans[id]
 	if s == nil {
-		s = &sourceSpan{newest: map[string]Change{}}
+		s = &sourceSpan{}
 		c.spans[id] = s
 	}
 	return s
@@ -199,7 +211,6 @@ func (c *Checkpoints) Committed(span uint64, change Change, m Moment) {
 			span, change.CommitTS, s.changes[n-1].CommitTS))
 	}
 	s.changes = append(s.changes, change)
-	s.newest[change.Key] = change
 	for _, name := range slices.Sorted(maps.Keys(c.feeds)) {
 		f := c.feeds[name]
 		w := f.wanted[span]
@@ -212,11 +223,18 @@ func (c *Checkpoints) Committed(span uint64, change Change, m Moment) {
 }
 
 // Wanted observes that a feed is to replicate a key span's changes later than from.
-func (c *Checkpoints) Wanted(feed string, span, from uint64, m Moment) {
+func (c *Checkpoints) Wanted(feed string, span, from uint64) {
 	f := c.feed(feed)
 	w := &wantedSpan{from: from, applied: map[version]bool{}, best: from}
-	f.wanted[span] = w
+	f.wanted[span], f.began[span] = w, from
 	c.span(span).skip(w)
+}
+
+// Dropped observes that a key span ends at the source: no change of it is later than end. It is to be
+// replicated to its end.
+func (c *Checkpoints) Dropped(span, end uint64) {
+	s := c.span(span)
+	s.dropped, s.end = true, end
 }
 
 // skip moves past the changes that are durable.
@@ -231,18 +249,15 @@ func (s *sourceSpan) skip(w *wantedSpan) {
 	}
 }
 
-// Unwanted observes that a feed is to replicate a key span no more.
-func (c *Checkpoints) Unwanted(feed string, span uint64, _ Moment) { delete(c.feed(feed).wanted, span) }
-
 // Registered observes that a capture is part of the system, Unregistered that it no longer is: its
 // lease is gone, whether or not it knows. Ids are not used again.
-func (c *Checkpoints) Registered(capture string, _ Moment) { c.captures[capture] = true }
+func (c *Checkpoints) Registered(capture string) { c.captures[capture] = true }
 
 // Unregistered is described at [Checkpoints.Registered].
-func (c *Checkpoints) Unregistered(capture string, _ Moment) { c.captures[capture] = false }
+func (c *Checkpoints) Unregistered(capture string) { c.captures[capture] = false }
 
 // Crashed observes that a capture's process is gone, and its runs with it.
-func (c *Checkpoints) Crashed(capture string, _ Moment) {
+func (c *Checkpoints) Crashed(capture string) {
 	for _, f := range c.feeds {
 		maps.DeleteFunc(f.runs, func(id RunID, _ *spanRun) bool { return id.Capture == capture })
 	}
@@ -296,7 +311,7 @@ func (f *replicatedFeed) live(span uint64) []*spanRun {
 }
 
 // Stopped observes that a run has ended: it writes no more.
-func (c *Checkpoints) Stopped(id RunID, _ Moment) { delete(c.feed(id.Feed).runs, id) }
+func (c *Checkpoints) Stopped(id RunID) { delete(c.feed(id.Feed).runs, id) }
 
 // firstMissing is the first change up to ts that is not in the sink.
 func (s *sourceSpan) firstMissing(w *wantedSpan, ts uint64) (Change, bool) {
@@ -358,36 +373,35 @@ func (c *Checkpoints) Progressed(id RunID, checkpoint, resolved uint64, m Moment
 	w.best = max(w.best, checkpoint)
 }
 
-// Elected observes that an owner takes office, under an epoch that is higher than any before.
-func (c *Checkpoints) Elected(epoch uint64, _ Moment) {
-	c.owners[epoch] = &owner{captures: map[string]bool{}}
+// Scheduling observes that the owner of an epoch begins to schedule a feed, and knows nothing. Epochs grow
+// from owner to owner.
+func (c *Checkpoints) Scheduling(feed string, epoch uint64) {
+	c.feed(feed).schedulers[epoch] = &scheduler{captures: map[string]bool{}}
+}
+
+func (c *Checkpoints) scheduler(feed string, epoch uint64) *scheduler {
+	f := c.feed(feed)
+	if f.schedulers[epoch] == nil {
+		c.Scheduling(feed, epoch)
+	}
+	return f.schedulers[epoch]
 }
 
 // Knows observes the captures that the owner of an epoch goes by from now on.
-func (c *Checkpoints) Knows(epoch uint64, captures []string, _ Moment) {
-	o := c.owner(epoch)
+func (c *Checkpoints) Knows(feed string, epoch uint64, captures []string) {
+	s := c.scheduler(feed, epoch)
 	known := map[string]bool{}
 	for _, name := range captures {
-		known[name] = o.captures[name]
+		known[name] = s.captures[name]
 	}
-	o.captures = known
-}
-
-func (c *Checkpoints) owner(epoch uint64) *owner {
-	o := c.owners[epoch]
-	if o == nil {
-		o = &owner{captures: map[string]bool{}}
-		c.owners[epoch] = o
-	}
-	return o
+	s.captures = known
 }
 
 // Synced observes that the owner of an epoch learns what a capture runs.
-func (c *Checkpoints) Synced(epoch uint64, capture string, _ Moment) {
-	if o := c.owner(epoch); o.captures != nil {
-		if _, known := o.captures[capture]; known {
-			o.captures[capture] = true
-		}
+func (c *Checkpoints) Synced(feed string, epoch uint64, capture string) {
+	s := c.scheduler(feed, epoch)
+	if _, known := s.captures[capture]; known {
+		s.captures[capture] = true
 	}
 }
 
@@ -397,14 +411,14 @@ func (c *Checkpoints) Dispatched(feed string, epoch, span uint64, capture string
 	if remove {
 		what = "removes"
 	}
-	o := c.owner(epoch)
+	s := c.scheduler(feed, epoch)
 	var unsynced []string
-	for _, name := range slices.Sorted(maps.Keys(o.captures)) {
-		if !o.captures[name] {
+	for _, name := range slices.Sorted(maps.Keys(s.captures)) {
+		if !s.captures[name] {
 			unsynced = append(unsynced, name)
 		}
 	}
-	_, known := o.captures[capture]
+	_, known := s.captures[capture]
 	c.holds(OracleDispatchAfterSync, known, m, "feed %s: the owner of epoch %d %s span %d on %s, a capture it does not know", feed, epoch, what, span, capture)
 	c.holds(OracleDispatchAfterSync, len(unsynced) == 0, m, "feed %s: the owner of epoch %d %s span %d on %s before it knows what %s runs",
 		feed, epoch, what, span, capture, strings.Join(unsynced, ", "))
@@ -421,7 +435,11 @@ func (c *Checkpoints) Stored(feed string, epoch, checkpoint, resolved uint64, m 
 	c.holds(OracleCheckpointLeResolved, checkpoint <= resolved, m,
 		"feed %s: the checkpoint %d is stored with a resolved timestamp of %d", feed, checkpoint, resolved)
 	for _, span := range slices.Sorted(maps.Keys(f.wanted)) {
-		c.judgeSpan(f, span, epoch, checkpoint, m)
+		s := c.span(span)
+		c.judgeSpan(f, span, epoch, s.until(checkpoint), m)
+		if s.dropped && s.end <= checkpoint {
+			delete(f.wanted, span)
+		}
 	}
 	f.stored, f.checkpoint, f.checkpointStoredBy = true, max(f.checkpoint, checkpoint), max(f.checkpointStoredBy, epoch)
 }
@@ -451,43 +469,36 @@ func (c *Checkpoints) judgeSpan(f *replicatedFeed, span, epoch, checkpoint uint6
 	}
 }
 
-// Contents observes what the sink of a feed holds in the end, by key: all the spans that it was to
-// replicate must be there, in their newest versions.
-func (c *Checkpoints) Contents(feed string, rows map[string]Change, m Moment) {
+// Contents observes what the sink of a feed holds as of a timestamp that its checkpoint has reached, by
+// key: it must be what the source held then.
+func (c *Checkpoints) Contents(feed string, asOf uint64, rows map[string]string, m Moment) {
 	f := c.feed(feed)
 	want := map[string]Change{}
-	for span, w := range f.wanted {
-		for key, change := range c.span(span).newest {
-			if change.CommitTS > w.from && !change.Deleted {
-				want[key] = change
+	for _, span := range slices.Sorted(maps.Keys(f.began)) {
+		for _, change := range c.span(span).changes {
+			if change.CommitTS > asOf {
+				break
+			}
+			if delete(want, change.Key); !change.Deleted {
+				want[change.Key] = change
 			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		got, there := rows[key]
-		c.holds(OracleExactlyOnceSink, there && got == want[key], m,
-			"feed %s: in the end the source has %v, and the sink %s", feed, want[key], sinkText(got, there))
+		c.holds(OracleExactlyOnceSink, there && got == want[key].Value, m,
+			"feed %s as of %d: the source has %v, and the sink %s", feed, asOf, want[key], sinkText(got, there))
 	}
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
-		if _, ok := want[key]; !ok && !rows[key].Deleted && f.replicates(c, key) {
-			c.holds(OracleExactlyOnceSink, false, m, "feed %s: in the end the sink has %v, which the source has deleted", feed, rows[key])
-		}
+		_, ok := want[key]
+		c.holds(OracleExactlyOnceSink, ok, m, "feed %s as of %d: the sink has %s = %s, and the source has no such row",
+			feed, asOf, quoteRow(key), quoteRow(rows[key]))
 	}
 }
 
-// replicates tells whether a key belongs to a span that the feed is to replicate.
-func (f *replicatedFeed) replicates(c *Checkpoints, key string) bool {
-	for span := range f.wanted {
-		if _, ok := c.span(span).newest[key]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-func sinkText(c Change, there bool) string {
+func sinkText(value string, there bool) string {
 	if !there {
 		return "has no such row"
 	}
-	return c.String()
+	return "has " + quoteRow(value)
 }

@@ -16,12 +16,12 @@ type observed struct {
 func newObserved() *observed {
 	o := &observed{Checkpoints: NewCheckpoints()}
 	for _, name := range []string{"a", "b"} {
-		o.Registered(name, o.now())
+		o.Registered(name)
 	}
-	o.Elected(1, o.now())
-	o.Knows(1, []string{"a", "b"}, o.now())
-	o.Wanted("f", 1, 10, o.now())
-	o.Wanted("f", 2, 10, o.now())
+	o.Scheduling("f", 1)
+	o.Knows("f", 1, []string{"a", "b"})
+	o.Wanted("f", 1, 10)
+	o.Wanted("f", 2, 10)
 	return o
 }
 
@@ -31,8 +31,8 @@ func (o *observed) now() Moment {
 }
 
 func (o *observed) sync() {
-	o.Synced(1, "a", o.now())
-	o.Synced(1, "b", o.now())
+	o.Synced("f", 1, "a")
+	o.Synced("f", 1, "b")
 }
 
 func run1(capture string, span uint64) RunID {
@@ -82,14 +82,14 @@ func TestCheckpoints(t *testing.T) {
 			o.Stored("f", 1, 31, 40, o.now())
 		}, OracleCheckpointDurable, `stores checkpoint 31, and "x" = "v31" at 31 of span 1 is not in the sink`},
 		"of a span that nobody has": {func(o *observed) {
-			o.Stopped(a1, o.now())
+			o.Stopped(a1)
 			o.Progressed(b2, 40, 40, o.now())
 			o.Stored("f", 1, 31, 40, o.now())
 		}, OracleCheckpointSources, "span 1, which no capture replicates, came only to 30"},
 		"above a run": {func(o *observed) { o.Stored("f", 1, 33, 40, o.now()) },
 			OracleCheckpointSources, "run 1 of span 1 of f on a is only at 30"},
 		"above a zombie's run": {func(o *observed) {
-			o.Unregistered("a", o.now())
+			o.Unregistered("a")
 			o.Started(RunID{"f", 1, "b", 1}, 30, o.now())
 			o.Progressed(RunID{"f", 1, "b", 1}, 36, 40, o.now())
 			o.Stored("f", 1, 33, 40, o.now())
@@ -102,44 +102,59 @@ func TestCheckpoints(t *testing.T) {
 		"committed too late": {func(o *observed) { o.Committed(1, put("z", 30), o.now()) }, OracleCheckpointDurable, "after a checkpoint of 30 was stored"},
 		"a run starts too late": {func(o *observed) {
 			o.Committed(1, put("z", 31), o.now())
-			o.Stopped(a1, o.now())
+			o.Stopped(a1)
 			o.Started(RunID{"f", 1, "b", 1}, 31, o.now())
 		}, OracleCheckpointSources, "starts from 31, and"},
 		"two at once":         {func(o *observed) { o.Started(run1("b", 1), 30, o.now()) }, OracleSingleReplication, "run 1 of span 1 of f on b starts while run 1 of span 1 of f on a goes on"},
-		"one after the other": {func(o *observed) { o.Stopped(a1, o.now()); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
-		"after a crash":       {func(o *observed) { o.Crashed("a", o.now()); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
-		"beside a zombie":     {func(o *observed) { o.Unregistered("a", o.now()); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
+		"one after the other": {func(o *observed) { o.Stopped(a1); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
+		"after a crash":       {func(o *observed) { o.Crashed("a"); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
+		"beside a zombie":     {func(o *observed) { o.Unregistered("a"); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
 		"dispatch before sync": {func(o *observed) {
-			o.Knows(1, []string{"a", "b", "c"}, o.now())
+			o.Knows("f", 1, []string{"a", "b", "c"})
 			o.Dispatched("f", 1, 1, "a", true, o.now())
 		}, OracleDispatchAfterSync, "the owner of epoch 1 removes span 1 on a before it knows what c runs"},
 		"dispatch to a stranger": {func(o *observed) { o.Dispatched("f", 1, 1, "d", false, o.now()) }, OracleDispatchAfterSync, "adds span 1 on d, a capture it does not know"},
 		"a new owner forgets": {func(o *observed) {
-			o.Elected(2, o.now())
-			o.Knows(2, []string{"a"}, o.now())
+			o.Scheduling("f", 2)
+			o.Knows("f", 2, []string{"a"})
 			o.Dispatched("f", 2, 1, "a", false, o.now())
 		}, OracleDispatchAfterSync, "the owner of epoch 2 adds span 1 on a before it knows what a runs"},
 		"made up":      {func(o *observed) { o.Written(a1, []Change{put("x", 25)}, o.now()) }, OracleExactlyOnceSink, "which the source never committed"},
 		"out of order": {func(o *observed) { o.replicate(a1, put("x", 31)); o.Written(a1, []Change{put("x", 20)}, o.now()) }, OracleExactlyOnceSink, "after a later version, of 31"},
 		"again, later": {func(o *observed) {
-			o.Stopped(a1, o.now())
+			o.Stopped(a1)
 			o.Started(RunID{"f", 1, "a", 2}, 15, o.now())
 			o.Written(RunID{"f", 1, "a", 2}, []Change{put("x", 20)}, o.now())
 		}, "", ""},
-		"contents":    {func(o *observed) { o.Contents("f", map[string]Change{"x": put("x", 20), "y": put("y", 21)}, o.now()) }, "", ""},
-		"row missing": {func(o *observed) { o.Contents("f", map[string]Change{"x": put("x", 20)}, o.now()) }, OracleExactlyOnceSink, "the sink has no such row"},
+		"contents": {func(o *observed) {
+			o.Contents("f", 20, map[string]string{"x": "v20"}, o.now())
+			o.Contents("f", 30, map[string]string{"x": "v20", "y": "v21"}, o.now())
+		}, "", ""},
+		"row missing": {func(o *observed) { o.Contents("f", 30, map[string]string{"x": "v20"}, o.now()) },
+			OracleExactlyOnceSink, "the sink has no such row"},
 		"old row": {func(o *observed) {
 			o.replicate(a1, put("x", 31))
-			o.Contents("f", map[string]Change{"x": put("x", 20), "y": put("y", 21)}, o.now())
-		}, OracleExactlyOnceSink, `in the end the source has "x" = "v31" at 31, and the sink "x" = "v20" at 20`},
+			o.Contents("f", 31, map[string]string{"x": "v20", "y": "v21"}, o.now())
+		}, OracleExactlyOnceSink, `as of 31: the source has "x" = "v31" at 31, and the sink has "v20"`},
 		"row came back": {func(o *observed) {
 			o.replicate(a1, Change{Key: "x", Deleted: true, CommitTS: 31})
-			o.Contents("f", map[string]Change{"x": put("x", 20), "y": put("y", 21)}, o.now())
-		}, OracleExactlyOnceSink, "which the source has deleted"},
-		"of a dropped span": {func(o *observed) {
-			o.Unwanted("f", 1, o.now())
-			o.Contents("f", map[string]Change{"x": put("x", 19), "y": put("y", 21)}, o.now())
+			o.Contents("f", 31, map[string]string{"x": "v20", "y": "v21"}, o.now())
+		}, OracleExactlyOnceSink, "the source has no such row"},
+		"a dropped span": {func(o *observed) {
+			o.Committed(1, Change{Key: "x", Deleted: true, CommitTS: 33}, o.now())
+			o.Dropped(1, 33)
+			o.Written(a1, []Change{{Key: "x", Deleted: true, CommitTS: 33}}, o.now())
+			o.Progressed(a1, 33, 40, o.now())
+			o.Progressed(b2, 38, 40, o.now())
+			o.Stored("f", 1, 38, 40, o.now())
+			o.Contents("f", 38, map[string]string{"y": "v21"}, o.now())
 		}, "", ""},
+		"a dropped span forgotten": {func(o *observed) {
+			o.Committed(1, Change{Key: "x", Deleted: true, CommitTS: 33}, o.now())
+			o.Dropped(1, 33)
+			o.Progressed(b2, 38, 40, o.now())
+			o.Stored("f", 1, 38, 40, o.now())
+		}, OracleCheckpointDurable, `stores checkpoint 33, and deletion of "x" at 33 of span 1 is not in the sink`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newObserved()

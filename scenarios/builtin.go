@@ -1,4 +1,6 @@
 package scenarios
 
 // Builtin returns the scenarios that come with simrun, sorted by name.
-func Builtin() []*Scenario { return []*Scenario{differential(), full(), shard()} }
+func Builtin() []*Scenario {
+	return []*Scenario{changeCapture(), differential(), full(), owner(), rebalance(), shard()}
+}

@@ -45,6 +45,9 @@ type Result struct {
 	Sometimes map[string]int    `json:"sometimes"`
 	Settings  map[string]string `json:"settings"`
 	Repro     string            `json:"repro"`
+	// Figures are measures of the run in virtual time, such as how long it took to recover; their names
+	// end in their unit.
+	Figures map[string]int64 `json:"figures,omitempty"`
 }
 
 // VirtualTime is the simulated time the run took.

@@ -64,6 +64,7 @@ type Run struct {
 	counts  []func() (ops, succeeded int)
 
 	recorded []Recorded
+	figures  map[string]int64
 }
 
 type condition struct {
@@ -170,6 +171,15 @@ func (r *Run) Judge(o models.Oracle) { r.oracles = append(r.oracles, o) }
 // succeeded. A run without any that did proves nothing, so that its verdict is unknown: a scenario
 // that counts nothing never passes.
 func (r *Run) Count(fn func() (ops, succeeded int)) { r.counts = append(r.counts, fn) }
+
+// Figure makes a measure of the run known, under a name that ends in its unit: "recovery_max_ms". It
+// replaces an earlier value.
+func (r *Run) Figure(name string, value int64) {
+	if r.figures == nil {
+		r.figures = map[string]int64{}
+	}
+	r.figures[name] = value
+}
 
 // direct is the task that takes a run through its phases.
 func (r *Run) direct() {
@@ -282,6 +292,7 @@ func (s *Scenario) execute(ctx context.Context, opt Options, res Result, onStuck
 	res.VirtualNS = int64(w.Now())
 	res.Faults = r.injector.Fired()
 	res.Sometimes = withDeclared(w.Sometimes())
+	res.Figures = r.figures
 	succeeded := 0
 	for _, count := range r.counts {
 		ops, ok := count()

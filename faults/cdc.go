@@ -1,0 +1,59 @@
+package faults
+
+import (
+	"fmt"
+
+	"github.com/simrun-dev/simrun/sim"
+)
+
+// The kinds of package system/cdc. Scenarios carry them out: they know who the owner is.
+func cdcKinds() []*Kind {
+	target := func(s *sim.Stream, f *Fault, t *Topology) { f.Target = []string{pick(s, t.Subjects[f.Kind])} }
+	return []*Kind{
+		{
+			Name:     "owner.change",
+			Doc:      "the owner loses its office: its lease is revoked without its knowing, or it is asked to resign",
+			Cause:    "a lease that ran out during a long pause, a rolling restart, an operator",
+			Subjects: true,
+			Instant:  true,
+			Params:   []Param{wordParam("how", "revoked", "how it loses it", "revoked", "resigns")},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				target(s, f, t)
+				f.set("how", []string{"revoked", "revoked", "resigns"}[s.N(3)])
+			},
+		},
+		{
+			Name:     "owner.zombie",
+			Doc:      "the owner is cut off from the coordination service, with a clock that has slowed down, and goes on acting towards everybody else until it notices that it is deposed",
+			Cause:    "a partial partition beside a paused virtual machine's clock",
+			Subjects: true,
+			Params:   []Param{intParam("slow", "500000", "how much slower the owner's clock runs, in parts per million", 0, 900_000)},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				target(s, f, t)
+				f.set("slow", fmt.Sprint(s.Between(0, 800)*1000))
+			},
+		},
+		{
+			Name:     "capture.crash",
+			Doc:      "a capture dies, preferably one that has key spans being added or removed, and is started again",
+			Cause:    "out of memory under the load of new key spans",
+			Subjects: true,
+			Params:   []Param{wordParam("how", "crash", "how it dies: with its connections reset, or silently", "crash", "silently")},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				target(s, f, t)
+				f.set("how", []string{"crash", "silently"}[s.N(2)])
+			},
+		},
+		{
+			Name:     "source.stall",
+			Doc:      "the resolved timestamp of a key span stands still",
+			Cause:    "a lock of a transaction that is never resolved, a region without a leader",
+			Subjects: true,
+			Params:   []Param{intParam("span", "0", "which of the key spans, counted from 0 around", 0, 1_000_000)},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				target(s, f, t)
+				f.set("span", fmt.Sprint(s.N(1000)))
+			},
+		},
+	}
+}

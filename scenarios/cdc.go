@@ -1,0 +1,602 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/simrun-dev/simrun/faults"
+	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/cdc"
+	"github.com/simrun-dev/simrun/system/cdc/model"
+	"github.com/simrun-dev/simrun/system/cdc/sink"
+	"github.com/simrun-dev/simrun/system/cdc/source"
+	"github.com/simrun-dev/simrun/system/coord"
+	"github.com/simrun-dev/simrun/system/host"
+	"github.com/simrun-dev/simrun/system/persist"
+)
+
+const (
+	coordNode, coordPort   = "coord", "coord"
+	sourceNode, sourcePort = "source", "source"
+
+	oracleAssigned = "cdc/assigned"
+)
+
+func cdcSettings(captures, spans string, more ...Setting) []Setting {
+	return append([]Setting{
+		{Name: "captures", Default: captures, Doc: "machines that capture changes", Check: atLeastOne},
+		{Name: "spans", Default: spans, Doc: "key spans at the start", Check: atLeastOne},
+		{Name: "write-pace", Default: "60ms", Doc: "mean time between two transactions at the source"},
+		{Name: "session-ttl", Default: "2s", Doc: "how long a capture may go unheard before it is taken for dead"},
+	}, more...)
+}
+
+// owner is the scenario of a few captures whose owner changes all the time.
+func owner() *Scenario {
+	return &Scenario{
+		Name:     "owner",
+		Doc:      "a few captures replicate a changefeed under owners that come and go",
+		Settings: cdcSettings("3", "4"),
+		Oracles:  cdcOracles,
+		Build: func(r *Run) {
+			c := addCDC(r, cdcOptions{operators: 1})
+			c.intoMaps()
+			c.handleOwners()
+		},
+	}
+}
+
+// rebalance is the scenario of captures that come and go while key spans are moved among them.
+func rebalance() *Scenario {
+	return &Scenario{
+		Name:     "rebalance",
+		Doc:      "captures come and go while key spans are added, dropped and moved among them",
+		Settings: cdcSettings("4", "8"),
+		Oracles:  cdcOracles,
+		Build: func(r *Run) {
+			c := addCDC(r, cdcOptions{operators: 2, changesSpans: true, leaves: true})
+			c.intoMaps()
+			c.handleCaptures()
+		},
+	}
+}
+
+// changeCapture is the scenario of the whole pipeline of change data capture.
+func changeCapture() *Scenario {
+	return &Scenario{
+		Name:     "cdc",
+		Doc:      "change data capture with everything: two changefeeds into persist shards, owners, captures and key spans that come and go, and clients of the coordination service",
+		Settings: cdcSettings("3", "5", Setting{Name: "coord-clients", Default: "2", Doc: "machines that use the coordination service directly", Check: atLeastOne}),
+		Oracles:  slices.Concat(cdcOracles, []string{models.OracleKV, oracleDurable}),
+		Build: func(r *Run) {
+			c := addCDC(r, cdcOptions{feeds: 2, operators: 1, changesSpans: true, leaves: true})
+			c.intoShards(addPersist(r))
+			c.handleOwners()
+			c.handleCaptures()
+			addCoordClients(r, c)
+		},
+	}
+}
+
+var cdcOracles = append(models.CheckpointOracles(), oracleAssigned)
+
+type cdcOptions struct {
+	feeds        int  // 0 is one
+	operators    int  // how eagerly key spans are moved and rebalanced
+	changesSpans bool // key spans are added and dropped
+	leaves       bool // captures leave in good order, and come back
+}
+
+// cdcCluster is the machines of change data capture: a coordination service, a source, captures, and what
+// clients do to them.
+type cdcCluster struct {
+	r        *Run
+	opt      cdcOptions
+	watch    *cdcWatch
+	kv       *coord.Store  // the service's present life
+	upstream *source.Store // the source's present life
+	serving  map[string]bool
+	captures map[string]*cdc.Capture
+	nodes    []*sim.Node
+	feeds    []string
+	sinks    func(h host.Host) func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (sink.Sink, error)
+	// rows reads what a changefeed's sink holds as of a ts.
+	rows func(ctx context.Context, feed string, asOf model.Ts) (map[string]string, error)
+	// latest is whether rows can only tell what there is now.
+	latest bool
+
+	admin            *cdc.Admin
+	assigned         *Check
+	created          bool
+	nextSpan         model.KeySpanID
+	txns, txnsDone   int
+	working, workers int
+}
+
+func addCDC(r *Run, opt cdcOptions) *cdcCluster {
+	c := &cdcCluster{
+		r: r, opt: opt, serving: map[string]bool{}, captures: map[string]*cdc.Capture{}, feeds: []string{"feed"},
+		assigned: r.Check(oracleAssigned), nextSpan: model.KeySpanID(r.Int("spans") + 1),
+	}
+	for n := 2; n <= opt.feeds; n++ {
+		c.feeds = append(c.feeds, fmt.Sprintf("feed%d", n))
+	}
+	c.watch = newCDCWatch(c)
+	for _, o := range c.watch.model.Oracles() {
+		r.Judge(o)
+	}
+	c.serve(coordNode, func(h host.Host) error {
+		store, _, err := coord.Serve(h, coordPort, coord.StoreConfig{RewriteAt: 1 << 16, Retain: 60})
+		if err == nil {
+			c.kv = store
+		}
+		return err
+	})
+	c.serve(sourceNode, func(h host.Host) error {
+		store, _, err := source.Serve(h, sourcePort, source.Config{OnCommit: c.watch.committed, RewriteAt: 1 << 16})
+		if err == nil {
+			c.upstream = store
+		}
+		return err
+	})
+	for _, name := range shardNames("capture-", r.Int("captures")) {
+		n := r.AddNode(name, "capture", c.boot)
+		n.OnCrash(func() { c.watch.crashed(name) })
+		c.nodes = append(c.nodes, n)
+	}
+	h := r.World.Host()
+	upstream := source.Dial(h, host.JoinAddr(sourceNode, sourcePort))
+	c.admin = cdc.NewAdmin(h, coord.Dial(h, host.JoinAddr(coordNode, coordPort)), upstream)
+	r.World.Go("create changefeeds", func() { c.create(upstream) })
+	r.Ready("the changefeeds being replicated", func() bool { return c.created && c.watch.storedAll() })
+	c.task("transactions", func(draw *sim.Stream) { c.transact(upstream, draw) }, r.Duration("write-pace"))
+	for n := range opt.operators {
+		c.task(fmt.Sprintf("operator %d", n+1), func(draw *sim.Stream) { c.operate(upstream, draw) }, 900*time.Millisecond)
+	}
+	r.World.Go("look at checkpoints", c.watch.poll)
+	r.Count(func() (int, int) { return c.txns, c.txnsDone })
+	r.Settled("the workload being done", func() bool { return c.workers == 0 })
+	r.Final(c.settle)
+	return c
+}
+
+// serve adds a server machine, as a supervisor would run it.
+func (c *cdcCluster) serve(name string, start func(h host.Host) error) {
+	n := c.r.AddNode(name, name, func(h host.Host) {
+		for err := start(h); err != nil; err = start(h) {
+			h.Logf("%v", err)
+			h.Clock().Sleep(100 * time.Millisecond)
+		}
+		c.serving[name] = true
+	})
+	n.OnCrash(func() { c.serving[name] = false })
+	c.r.UsesDisk(name)
+	c.r.Ready(name+" serves", func() bool { return c.serving[name] })
+	c.r.Settled(name+" serving again", func() bool { return c.serving[name] })
+}
+
+// boot is what a capture's machine runs.
+func (c *cdcCluster) boot(h host.Host) {
+	for {
+		capture, err := cdc.Start(h, cdc.Config{
+			Coord:    coord.Dial(h, host.JoinAddr(coordNode, coordPort)),
+			Upstream: source.Dial(h, host.JoinAddr(sourceNode, sourcePort)),
+			Sinks:    c.sinks(h), Observer: c.watch.on(h),
+			SessionTTL: c.r.Duration("session-ttl"), RestartDelay: 100 * time.Millisecond,
+		})
+		if err != nil {
+			h.Logf("%v", err)
+			h.Clock().Sleep(100 * time.Millisecond)
+			continue
+		}
+		c.captures[h.Name()] = capture
+		if !c.opt.leaves {
+			return
+		}
+		stay := sim.NewStream(c.r.World.NewStream("workload", "leave", h.Name(), fmt.Sprint(h.Incarnation())).Uint64(), "stay")
+		for {
+			h.Clock().Sleep(sim.Exp(time.Second, 20*time.Second).Sample(stay.Uint64()))
+			if !c.r.Working() {
+				return
+			}
+			if c.r.Phase() == PhaseStart {
+				continue
+			}
+			ctx, cancel := h.Clock().WithTimeout(context.Background(), opTimeout)
+			capture.Close(ctx)
+			cancel()
+			h.Clock().Sleep(sim.Exp(0, time.Second).Sample(stay.Uint64()))
+			break
+		}
+	}
+}
+
+// task runs something over and over while the workload runs.
+func (c *cdcCluster) task(name string, do func(draw *sim.Stream), pace time.Duration) {
+	choices := c.r.World.NewStream("workload", name)
+	c.workers++
+	c.r.World.Go(name, func() {
+		for c.r.Working() {
+			draw := sim.NewStream(choices.Uint64(), "operation")
+			c.r.World.Sleep(sim.Exp(0, pace).Sample(draw.Uint64()))
+			if c.r.Phase() == PhaseFaults {
+				do(draw)
+			}
+		}
+		c.workers--
+	})
+}
+
+// spanRange are the keys of a span.
+func spanRange(id model.KeySpanID) (start, end string) {
+	return fmt.Sprintf("%04d/", id), fmt.Sprintf("%04d0", id)
+}
+
+// create makes the key spans and the changefeeds. The second feed begins later than the first.
+func (c *cdcCluster) create(upstream *source.Client) {
+	for id := model.KeySpanID(1); id < c.nextSpan; id++ {
+		start, end := spanRange(id)
+		c.insist(func(ctx context.Context) error {
+			_, err := upstream.AddSpan(ctx, id, start, end)
+			return err
+		})
+	}
+	for _, feed := range c.feeds {
+		c.insist(func(ctx context.Context) error {
+			err := c.admin.Create(ctx, feed, model.ChangeFeedInfo{SinkURI: feed})
+			if errors.Is(err, cdc.ErrFeedExists) {
+				return nil // an attempt of unknown outcome made it
+			}
+			return err
+		})
+	}
+	c.created = true
+}
+
+// insist repeats a call until it succeeds.
+func (c *cdcCluster) insist(call func(ctx context.Context) error) {
+	h := c.r.World.Host()
+	for {
+		ctx, cancel := h.Clock().WithTimeout(context.Background(), opTimeout)
+		err := call(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		h.Clock().Sleep(50 * time.Millisecond)
+	}
+}
+
+// transact commits a transaction on some keys of some spans.
+func (c *cdcCluster) transact(upstream *source.Client, draw *sim.Stream) {
+	spans := c.upstream.SpanIDs()
+	if len(spans) == 0 {
+		return
+	}
+	c.txns++
+	id := fmt.Sprintf("txn-%d", c.txns)
+	var mutations []source.Mutation
+	for n := draw.Between(1, 4); n > 0; n-- {
+		key := fmt.Sprintf("%04d/%d", spans[draw.N(uint64(len(spans)))], draw.N(5))
+		if draw.N(4) == 0 {
+			mutations = append(mutations, source.Delete(key))
+		} else {
+			mutations = append(mutations, source.Put(key, fmt.Sprintf("%s.%d", id, n)))
+		}
+	}
+	c.r.World.Op(id)
+	ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if _, err := upstream.Commit(ctx, id, mutations); err == nil {
+		c.txnsDone++
+	}
+}
+
+// operate is what an operator does: moving and rebalancing, and changing the key spans.
+func (c *cdcCluster) operate(upstream *source.Client, draw *sim.Stream) {
+	ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	feed := c.feeds[draw.N(uint64(len(c.feeds)))]
+	spans := c.upstream.SpanIDs()
+	switch what := draw.N(8); {
+	case what == 0:
+		_ = c.admin.Rebalance(ctx, feed)
+	case what <= 4:
+		captures, err := c.admin.Captures(ctx)
+		if err != nil || len(captures) == 0 || len(spans) == 0 {
+			return
+		}
+		for n := draw.Between(1, 3); n > 0; n-- {
+			_ = c.admin.MoveKeySpan(ctx, feed, spans[draw.N(uint64(len(spans)))], captures[draw.N(uint64(len(captures)))].ID)
+		}
+	case !c.opt.changesSpans:
+	case what <= 6:
+		start, end := spanRange(c.nextSpan)
+		_, _ = upstream.AddSpan(ctx, c.nextSpan, start, end)
+		c.nextSpan++
+	case len(spans) > 2:
+		_, _ = upstream.DropSpan(ctx, spans[draw.N(uint64(len(spans)))])
+	}
+}
+
+// handleOwners makes the owner the subject of faults.
+func (c *cdcCluster) handleOwners() {
+	c.r.Handle("owner.change", []string{"owner"}, func(f *faults.Fault) (func(), bool) {
+		leader, ok := c.leader()
+		if !ok {
+			return nil, false
+		}
+		if f.Text("how") == "resigns" {
+			c.r.World.Go("ask the owner to resign", func() {
+				ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), opTimeout)
+				defer cancel()
+				_ = c.admin.Resign(ctx)
+			})
+			return nil, true
+		}
+		client := coord.Dial(c.r.World.Host(), host.JoinAddr(coordNode, coordPort))
+		c.r.World.Go("revoke the owner's lease", func() {
+			ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), opTimeout)
+			defer cancel()
+			if kv, ok, err := coord.ReadKey(ctx, client, leader.Key); err == nil && ok {
+				_ = client.Revoke(ctx, kv.Lease)
+			}
+			client.Close()
+		})
+		return nil, true
+	})
+	c.r.Handle("owner.zombie", []string{"owner"}, func(f *faults.Fault) (func(), bool) {
+		n := c.ownerNode()
+		if n == nil {
+			return nil, false
+		}
+		heal := c.r.World.AddRule(sim.Rule{From: []string{n.Name()}, To: []string{coordNode}, Both: true, Drop: true})
+		n.SetClock(n.ClockOffset(), -f.Int("slow"))
+		return func() {
+			heal()
+			n.SetClock(n.ClockOffset(), 0)
+		}, true
+	})
+}
+
+// handleCaptures makes captures and the source subjects of faults.
+func (c *cdcCluster) handleCaptures() {
+	c.r.Handle("capture.crash", []string{"captures"}, func(f *faults.Fault) (func(), bool) {
+		n := c.busiest()
+		if n == nil {
+			return nil, false
+		}
+		if f.Text("how") == "silently" {
+			n.PowerOff()
+		} else {
+			n.Crash()
+		}
+		return n.Restart, true
+	})
+	c.r.Handle("source.stall", []string{sourceNode}, func(f *faults.Fault) (func(), bool) {
+		spans := c.upstream.SpanIDs()
+		if len(spans) == 0 || !c.serving[sourceNode] {
+			return nil, false
+		}
+		id := spans[f.Int("span")%len(spans)]
+		c.upstream.Stall(id, true)
+		return func() { c.upstream.Stall(id, false) }, true
+	})
+}
+
+// leader reads the election from the service's own memory.
+func (c *cdcCluster) leader() (coord.Leader, bool) {
+	s, err := c.kv.Range(context.Background(), coord.Prefix(cdc.OwnerElection), 0)
+	if err != nil {
+		return coord.Leader{}, false
+	}
+	return coord.LeaderIn(s.KVs, cdc.OwnerElection)
+}
+
+// ownerNode is the machine of the owner, nil when there is none.
+func (c *cdcCluster) ownerNode() *sim.Node {
+	leader, ok := c.leader()
+	if !ok {
+		return nil
+	}
+	i := slices.IndexFunc(c.nodes, func(n *sim.Node) bool { return strings.HasPrefix(leader.Value, n.Name()+".") })
+	if i < 0 || !c.nodes[i].Up() {
+		return nil
+	}
+	return c.nodes[i]
+}
+
+// busiest is a capture's machine that is up: one with an operation under way, if there is one.
+func (c *cdcCluster) busiest() *sim.Node {
+	var up *sim.Node
+	for _, n := range c.nodes {
+		if !n.Up() {
+			continue
+		}
+		if c.watch.busy(n.Name()) {
+			return n
+		}
+		if up == nil {
+			up = n
+		}
+	}
+	return up
+}
+
+// status is a changefeed's stored status and when it was stored, read from the service's own memory.
+func (c *cdcCluster) status(feed string) (status model.ChangeFeedStatus, at coord.Revision, ok bool) {
+	kv, ok, err := coord.ReadKey(context.Background(), c.kv, cdc.StatusKey(feed))
+	if err != nil || !ok {
+		return status, 0, false
+	}
+	return status, kv.ModRevision, json.Unmarshal([]byte(kv.Value), &status) == nil
+}
+
+// intoMaps makes the sinks maps in memory that are always there.
+func (c *cdcCluster) intoMaps() {
+	maps := map[string]*sink.Map{}
+	for _, feed := range c.feeds {
+		maps[feed] = sink.NewMap(c.r.World.Host())
+	}
+	c.latest = true
+	c.sinks = func(host.Host) func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (sink.Sink, error) {
+		return func(_ context.Context, id model.ChangeFeedID, _ model.ChangeFeedInfo) (sink.Sink, error) {
+			return maps[id], nil
+		}
+	}
+	c.rows = func(_ context.Context, feed string, _ model.Ts) (map[string]string, error) {
+		rows := map[string]string{}
+		for _, r := range maps[feed].Rows() {
+			rows[r.Key] = r.Value
+		}
+		return rows, nil
+	}
+}
+
+// intoShards makes the sinks persist shards, one for each key span.
+func (c *cdcCluster) intoShards(p *persistCluster) {
+	p.unreliable(shardNames("capture-", c.r.Int("captures"))...)
+	c.sinks = func(h host.Host) func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (sink.Sink, error) {
+		client := p.client(h, clientConfig)
+		return func(_ context.Context, _ model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
+			return sink.NewShards(h, client, info.SinkURI), nil
+		}
+	}
+	reader := p.client(c.r.World.Host(), clientConfig)
+	c.rows = func(ctx context.Context, feed string, asOf model.Ts) (map[string]string, error) {
+		rows := map[string]string{}
+		for _, span := range c.watch.spans() {
+			if err := c.readShard(ctx, reader, p.durable, feed, span, asOf, rows); err != nil {
+				return nil, fmt.Errorf("key span %d: %w", span, err)
+			}
+		}
+		return rows, nil
+	}
+}
+
+// readShard adds what a key span's shard holds as of a ts.
+func (c *cdcCluster) readShard(ctx context.Context, client *persist.Client, d durability, feed string, span, asOf model.Ts, rows map[string]string) error {
+	added, dropped := c.watch.life(span)
+	if added >= asOf {
+		return nil
+	}
+	if dropped != 0 {
+		asOf = min(asOf, dropped)
+	}
+	r, err := client.OpenReader(ctx, sink.ShardOf(feed, span))
+	d.check("open reader", err)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	updates, err := r.SnapshotAndFetch(ctx, asOf)
+	d.check("snapshot", err)
+	if err != nil {
+		return err
+	}
+	for _, u := range updates {
+		key, value, err := sink.Decode(u.Data)
+		if err != nil || u.Diff != 1 {
+			value = fmt.Sprintf("%q, %d times (%v)", u.Data, u.Diff, err) // which no source has
+		}
+		rows[key] = value
+	}
+	return nil
+}
+
+// settleWithin bounds how long after the faults everything may take to be replicated.
+const settleWithin = 90 * time.Second
+
+// settle waits until everything that the source has is replicated, and every key span runs on one live
+// capture, and compares the sinks with the source.
+func (c *cdcCluster) settle() error {
+	w := c.r.World
+	var now model.Ts
+	c.insist(func(ctx context.Context) (err error) {
+		now, err = c.upstream.Now(ctx)
+		return err
+	})
+	healed := w.Now()
+	for _, feed := range c.feeds {
+		for {
+			status, _, ok := c.status(feed)
+			if ok && status.CheckpointTs >= now {
+				break
+			}
+			if !c.assigned.Holds(w.Now() < healed+settleWithin, "changefeed %s: %v after the faults its checkpoint is %d, and the source was at %d when they ended: %s",
+				feed, settleWithin, status.CheckpointTs, now, c.watch.describe(feed)) {
+				return nil
+			}
+			w.Sleep(100 * time.Millisecond)
+		}
+	}
+	c.r.Figure("cdc_settled_ms", (w.Now() - healed).Milliseconds())
+	for _, feed := range c.feeds {
+		if err := c.compare(feed); err != nil {
+			return fmt.Errorf("changefeed %s: %w", feed, err)
+		}
+		c.spread(feed, healed)
+	}
+	return nil
+}
+
+// compare reads a changefeed's sink, as of its checkpoint and of some moments before, if it can.
+func (c *cdcCluster) compare(feed string) error {
+	w := c.r.World
+	status, _, _ := c.status(feed)
+	at := []model.Ts{status.CheckpointTs}
+	if !c.latest {
+		at = append(at, c.watch.moments(feed, status.CheckpointTs)...)
+	}
+	for _, asOf := range at {
+		ctx, cancel := w.Host().Clock().WithTimeout(context.Background(), 30*time.Second)
+		rows, err := c.rows(ctx, feed, asOf)
+		cancel()
+		if err != nil {
+			return err
+		}
+		c.watch.contents(feed, asOf, rows)
+	}
+	return nil
+}
+
+// spread waits until each key span of the source runs on one live capture.
+func (c *cdcCluster) spread(feed string, healed time.Duration) {
+	w := c.r.World
+	for {
+		ctx, cancel := w.Host().Clock().WithTimeout(context.Background(), opTimeout)
+		problem := c.unassigned(ctx, feed)
+		cancel()
+		if c.assigned.Holds(problem == "" || w.Now() < healed+settleWithin, "changefeed %s, %v after the faults: %s", feed, settleWithin, problem) && problem != "" {
+			w.Sleep(100 * time.Millisecond)
+			continue
+		}
+		return
+	}
+}
+
+func (c *cdcCluster) unassigned(ctx context.Context, feed string) string {
+	scheduled, err := c.admin.Scheduled(ctx, feed)
+	if err != nil {
+		return fmt.Sprintf("the owner does not tell what it schedules: %v", err)
+	}
+	captures, err := c.admin.Captures(ctx)
+	if err != nil {
+		return fmt.Sprintf("the captures can't be read: %v", err)
+	}
+	var running []model.KeySpanID
+	for _, info := range captures {
+		running = append(running, scheduled[info.ID].Running...)
+	}
+	slices.Sort(running)
+	if want := c.upstream.SpanIDs(); !slices.Equal(running, want) {
+		return fmt.Sprintf("%d captures run the key spans %v, and there are %v", len(captures), running, want)
+	}
+	return ""
+}

@@ -1,0 +1,36 @@
+package cdc
+
+import (
+	"errors"
+
+	"github.com/simrun-dev/simrun/system/rpc"
+)
+
+// Errors of [Admin].
+var (
+	// ErrNotOwner: nobody owns the changefeeds at the moment, or somebody else than was asked.
+	// Nothing was done; ask again.
+	ErrNotOwner = errors.New("cdc: not the owner")
+	// ErrUnknown: no answer came, and what was asked for may have been done, may still, or never is.
+	ErrUnknown = errors.New("cdc: outcome unknown")
+	// ErrNoFeed: there is no such changefeed.
+	ErrNoFeed = errors.New("cdc: no such changefeed")
+	// ErrFeedExists: there is one of that id.
+	ErrFeedExists = errors.New("cdc: the changefeed exists")
+	// ErrTooOld: history upstream is given up before the changefeed's start.
+	ErrTooOld = errors.New("cdc: the start is before the upstream's safepoint")
+)
+
+// Reasons for which something ended.
+var (
+	errClosed   = errors.New("the capture was closed")
+	errDeposed  = errors.New("the election is held by another, or by nobody")
+	errUnlisted = errors.New("the capture's key is gone")
+	errResigned = errors.New("it was asked to resign")
+)
+
+// errDuplicate restarts a processor that was told to do two things with a key span at once.
+var errDuplicate = errors.New("cdc: an operation on the key span is under way already")
+
+// notOwner is ErrNotOwner on the wire.
+var notOwner = &rpc.Error{Code: "cdc/not-owner", Message: ErrNotOwner.Error()}

@@ -1,0 +1,48 @@
+package cdc
+
+import "github.com/simrun-dev/simrun/system/host"
+
+// The rare situations of this package that simulations ought to reach. A test holds the list against
+// the calls.
+var _ = host.Declare(
+	"cdc: a capture lost its session",
+	"cdc: a capture syncs again",
+	"cdc: a changefeed has come to its target",
+	"cdc: a changefeed is stopped under an owner",
+	"cdc: a checkpoint write of unknown outcome is settled",
+	"cdc: a checkpoint write was refused",
+	"cdc: a dispatch could not be queued",
+	"cdc: a dispatch from before a sync is dropped",
+	"cdc: a finished operation could not be told",
+	"cdc: a key span begins with a snapshot",
+	"cdc: a key span has to catch up before it counts as added",
+	"cdc: a key span is gone upstream before its pipeline was told to end",
+	"cdc: a key span starts ahead of a view that lags",
+	"cdc: a key span takes a while to end",
+	"cdc: a move was asked for to a capture that is gone",
+	"cdc: a new owner is told of key spans being added",
+	"cdc: a new owner is told of key spans being removed",
+	"cdc: a pipeline's history was given up",
+	"cdc: a processor failed and is made anew",
+	"cdc: a puller waits for the sink",
+	"cdc: a sync could not be queued",
+	"cdc: a sync tells of key spans being added",
+	"cdc: a sync tells of key spans being removed",
+	"cdc: a sync tells of running key spans",
+	"cdc: a view had to be read anew",
+	"cdc: a write to the sink failed",
+	"cdc: an agent ignores a deposed owner",
+	"cdc: an agent tells of itself before the owner has a scheduler",
+	"cdc: an agent's message finds no owner",
+	"cdc: an announcement could not be queued",
+	"cdc: an answer from before a sync is dropped",
+	"cdc: an owner can't reach the upstream store",
+	"cdc: an owner ignores what was meant for another term",
+	"cdc: an owner notices that it is deposed",
+	"cdc: an owner resigns",
+	"cdc: an owner's message finds no processor",
+	"cdc: dispatches of a deposed owner are forgotten",
+	"cdc: scheduling ends with operations under way",
+	"cdc: the outcome of a checkpoint write is not known",
+	"cdc: the removal of a key span that is not there",
+)

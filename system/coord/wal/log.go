@@ -1,0 +1,208 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/simrun-dev/simrun/system/host"
+)
+
+// ErrCorrupt: the log is damaged elsewhere than at its end, or holds a record that makes no sense.
+// Restore it from a copy.
+var ErrCorrupt = errors.New("wal: the log is corrupt")
+
+// errDirty is inside the errors of an Append that was not tried.
+var errDirty = errors.New("an earlier write failed and could not be undone yet")
+
+// Log is an append-only file of records.
+type Log struct {
+	h    host.Host
+	dir  string
+	name string
+	file host.File
+	size int64  // up to the end of the last valid record
+	next uint64 // number of the next record
+	// dirty: an operation failed, and neither what lies after size is known, nor whether the file's
+	// name is durable.
+	dirty bool
+	// renamed: a renaming failed, and it is not known which file has the log's name. Both stand for
+	// the same state.
+	renamed bool
+}
+
+// Open opens the log of that name in a directory, "" for the root, making an empty one when there is
+// none, and calls replay with each record in order. It fails with ErrCorrupt, also when replay fails,
+// or with the disk's error.
+func Open(h host.Host, dir, name string, replay func(record []byte) error) (*Log, error) {
+	l := &Log{h: h, dir: dir, name: name, next: 1}
+	disk := h.Disk()
+	if err := disk.Remove(l.temporary()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	file, err := disk.Open(l.path(), host.Create)
+	if err != nil {
+		return nil, err
+	}
+	l.file = file
+	content, err := host.ReadFile(disk, l.path())
+	if err == nil {
+		err = l.recover(content, replay)
+	}
+	if err == nil {
+		l.dirty = true // the tail has to go, and the name may be new
+		err = l.repair()
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Size is the log's length in bytes.
+func (l *Log) Size() int64 { return l.size }
+
+// Close closes the log's file.
+func (l *Log) Close() error { return l.file.Close() }
+
+func (l *Log) path() string { return join(l.dir, l.name) }
+
+func (l *Log) temporary() string { return join(l.dir, l.name+".new") }
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// recover replays the valid records and sets size and next to where they end.
+func (l *Log) recover(content []byte, replay func([]byte) error) error {
+	for first := true; ; first = false {
+		number, payload, ok := parseFrame(content[l.size:])
+		if !ok || !first && number != l.next {
+			break
+		}
+		if err := replay(payload); err != nil {
+			return fmt.Errorf("%w: %s: record %d: %w", ErrCorrupt, l.path(), number, err)
+		}
+		l.next = number + 1
+		l.size += frameHeader + int64(len(payload))
+	}
+	if l.size == int64(len(content)) {
+		return nil
+	}
+	if at, number, found := findFrame(content[l.size:], l.next); found {
+		return fmt.Errorf("%w: %s: no valid record %d at byte %d, but record %d follows at byte %d: restore the log from a copy",
+			ErrCorrupt, l.path(), l.next, l.size, number, l.size+int64(at))
+	}
+	l.h.Sometimes("coord/wal: a torn tail was cut off", true)
+	l.h.Logf("wal: %s: %d bytes after record %d were never acknowledged and are cut off", l.path(), int64(len(content))-l.size, l.next-1)
+	return nil
+}
+
+// Append makes a record durable. When it fails, undone tells whether it surely left nothing behind:
+// otherwise the record may turn up when the log is next opened, unless a later Append succeeds first.
+func (l *Log) Append(record []byte) (undone bool, err error) {
+	if err := l.repair(); err != nil {
+		return true, fmt.Errorf("%w: %w", errDirty, err)
+	}
+	frame := buildFrame(l.next, record)
+	_, err = l.file.WriteAt(frame, l.size)
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		// After a failed sync nobody knows which of the bytes are on the disk, and a second sync that
+		// succeeds does not say that they are. So the record is taken back.
+		l.h.Sometimes("coord/wal: a write failed", true)
+		l.dirty = true
+		return l.repair() == nil, err
+	}
+	l.size += int64(len(frame))
+	l.next++
+	return false, nil
+}
+
+// repair takes back whatever lies after the last valid record and makes the name durable.
+func (l *Log) repair() error {
+	if !l.dirty {
+		return nil
+	}
+	if l.renamed {
+		if err := l.reopen(); err != nil {
+			return err
+		}
+	}
+	if err := l.file.Truncate(l.size); err != nil {
+		return err
+	}
+	if err := l.file.Sync(); err != nil {
+		return err
+	}
+	if err := l.h.Disk().SyncDir(l.dir); err != nil {
+		return err
+	}
+	l.dirty = false
+	return nil
+}
+
+// reopen opens whichever file has the log's name.
+func (l *Log) reopen() error {
+	file, err := l.h.Disk().Open(l.path(), host.ReadWrite)
+	if err != nil {
+		return err
+	}
+	content, err := host.ReadFile(l.h.Disk(), l.path())
+	if err != nil {
+		file.Close()
+		return err
+	}
+	l.file.Close()
+	l.file, l.size = file, 0
+	if err := l.recover(content, func([]byte) error { return nil }); err != nil {
+		return err
+	}
+	l.renamed = false
+	return nil
+}
+
+// Rewrite replaces the log by one of the given records, which must stand for the same state. When it
+// fails the log goes on, as the old one or as the new.
+func (l *Log) Rewrite(records ...[]byte) error {
+	// With a record that is to be taken back the two logs would not stand for the same.
+	if err := l.repair(); err != nil {
+		return err
+	}
+	disk := l.h.Disk()
+	file, err := disk.Open(l.temporary(), host.CreateTruncate)
+	if err != nil {
+		return err
+	}
+	next, size := l.next, int64(0)
+	for _, record := range records {
+		frame := buildFrame(next, record)
+		if _, err := file.WriteAt(frame, size); err != nil {
+			file.Close()
+			return err
+		}
+		next++
+		size += int64(len(frame))
+	}
+	if err := file.Sync(); err != nil {
+		file.Close()
+		return err
+	}
+	if err := disk.Rename(l.temporary(), l.path()); err != nil {
+		file.Close()
+		l.dirty, l.renamed = true, true
+		return err
+	}
+	l.file.Close()
+	l.file, l.next, l.size = file, next, size
+	// Until the directory is durable a crash may bring the old log back, which is as good as the new
+	// one until a record is added. Adding one repairs first.
+	l.dirty = true
+	return l.repair()
+}
