@@ -75,6 +75,13 @@ func ExampleMain() {
 	simrun.Main(transfers)
 }
 
+func ExampleProgram() {
+	simrun.Program{
+		Scenarios: []*scenarios.Scenario{dice},
+		Mutants:   os.DirFS("mutants"), // planted bugs, a patch file each
+	}.Main()
+}
+
 // BenchmarkMain is a whole call: starting the process, a run, its report.
 func BenchmarkMain(b *testing.B) {
 	for b.Loop() {

@@ -5,6 +5,10 @@
 // failed ([Terminal.Failure]), what a campaign came to ([Terminal.Summary]), which planted bugs
 // were caught ([Terminal.Mutants]).
 //
+// For others: [JUnit] for continuous integration, [GitHubAnnotations] and [GitHubSummary] for
+// GitHub Actions, and [HTML], a page that stands by itself, with a space-time diagram of the runs
+// that failed, each made of its events by a [Timeline].
+//
 // Everything here is a pure function of its input: no clock, no terminal queries, no files. The
 // command line decides where output goes and whether it is coloured.
 package reports

@@ -15,6 +15,8 @@ type Detail struct {
 	Strategy string
 	// Command replaces the result's Repro; "" does not.
 	Command string
+	// Also are further commands that reproduce the run.
+	Also []string
 	// InForce are the faults that were in force at the first failure, one a line. Nil is
 	// unknown, empty is none.
 	InForce []string
@@ -100,6 +102,9 @@ func (t *Terminal) Failure(r scenarios.Result, d Detail) error {
 		command = r.Repro
 	}
 	field("reproduce", t.paint(bold, command))
+	for _, also := range d.Also {
+		field("", t.paint(bold, also))
+	}
 	return t.block(&b)
 }
 

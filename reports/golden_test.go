@@ -67,6 +67,7 @@ func TestFailure(t *testing.T) {
 		return t.Failure(failed(), reports.Detail{
 			Strategy: "pct",
 			Command:  "go run ./cmd/simrun repro shard:17 --set clients=5 --strategy pct",
+			Also:     []string{"go test ./scenarios -seed 17"},
 			InForce:  []string{"net.loss/2 on s1", "clock.skew/1 on s2"},
 			Plan:     []string{"1s to 2s net.loss/2 on s1"},
 			Log:      []string{"4709 s1 upper moved"},

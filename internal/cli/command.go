@@ -123,8 +123,8 @@ verify shard --seeds 1-10`),
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(c.listCommand(), c.runCommand(), c.reproCommandLine(), c.verifyCommand(),
-		c.planCommand(), c.mutantsCommand(), c.benchCommand(), c.vetCommand(), c.versionCommand())
+	root.AddCommand(c.listCommand(), c.runCommand(), c.checkCommand(), c.reproCommandLine(), c.verifyCommand(),
+		c.planCommand(), c.newCommand(), c.mutantsCommand(), c.benchCommand(), c.vetCommand(), c.versionCommand())
 	return root
 }
 

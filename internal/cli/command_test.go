@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) {
 	const again = "SIMRUN_TEST_AS_COMMAND"
 	if os.Getenv(again) != "" {
-		os.Exit(cli.Main(fakes()))
+		os.Exit(cli.Main(fakes(), nil))
 	}
 	if err := os.Setenv(again, "1"); err != nil {
 		panic(err)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/simrun-dev/simrun/faults"
+	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/reports"
 )
 
@@ -31,7 +32,7 @@ func (c *Command) listCommand() *cobra.Command {
 func (c *Command) listScenarios(json *jsonFlag) error {
 	list := make([]reports.ScenarioInfo, len(c.Scenarios))
 	for i, s := range c.Scenarios {
-		list[i] = reports.ScenarioInfo{Name: s.Name, Doc: s.Doc, Profile: defaultProfile(s), Oracles: s.Oracles}
+		list[i] = reports.ScenarioInfo{Name: s.Name, Doc: s.Doc, Profile: rerun.DefaultProfile(s), Oracles: s.Oracles}
 		for _, setting := range s.AllSettings() {
 			list[i].Settings = append(list[i].Settings, reports.SettingInfo{
 				Name: setting.Name, Default: setting.Default, Doc: setting.Doc,

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/scenarios"
 	"github.com/simrun-dev/simrun/scenarios/mutants"
 )
@@ -20,8 +22,10 @@ import (
 //
 // The first SIGINT or SIGTERM ends what is under way in good order; the second ends the process.
 //
+// The mutants are the patch files of patches; nil stands for those that come with simrun.
+//
 // Called by go vet as its tool, it is that.
-func Main(list []*scenarios.Scenario) int {
+func Main(list []*scenarios.Scenario, patches fs.FS) int {
 	if isVetTool(os.Args[1:]) {
 		vetTool()
 	}
@@ -29,6 +33,9 @@ func Main(list []*scenarios.Scenario) int {
 		Name: "simrun", Scenarios: list,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
 		Mutants: mutants.Builtin,
+	}
+	if patches != nil {
+		c.Mutants = func() ([]*mutants.Mutant, error) { return mutants.Load(patches) }
 	}
 	if info, ok := debug.ReadBuildInfo(); ok && strings.Contains(info.Path, "/") {
 		// Not os.Args[0]: what is recorded must not depend on where the binary lies.
@@ -75,5 +82,5 @@ func invocation(arg0, name, pkg string) string {
 	case strings.Contains(filepath.ToSlash(arg0), "/go-build") && pkg != "":
 		return "go run " + pkg
 	}
-	return quote(arg0)
+	return rerun.Quote(arg0)
 }

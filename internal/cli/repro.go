@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/reports"
 	"github.com/simrun-dev/simrun/scenarios"
 )
@@ -99,20 +100,20 @@ func (c *Command) reproOne(ctx context.Context, target *reproTarget, flags *repr
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, trace.close()) }()
-	r := runOnce(ctx, target.scenario, target.options)
+	r := rerun.Once(ctx, target.scenario, target.options)
 	if r.Scenario == "" {
 		return exitPass, nil // interrupted
 	}
 	r.Repro = c.reproCommand(target.scenario, &target.flags, r.Seed)
 	code = verdictStatus(r.Verdict)
-	var again *examination
+	var again *rerun.Examination
 	if r.Verdict != scenarios.Pass || trace.each() != nil {
-		again = examine(ctx, target.scenario, target.options, r, trace.each())
+		again = rerun.Examine(ctx, target.scenario, target.options, r, rerun.Watcher{Event: trace.each()})
 	}
 	detail := reports.Detail{Command: c.shown(c.reproCommand(target.scenario, target.flags.typed(), r.Seed)), Strategy: target.flags.strategy}
 	if again != nil {
-		detail.InForce, detail.Plan, detail.Log, detail.Trace = again.inForce, again.plan, again.log, again.tail
-		if detail.Warning = notDeterministic(r, again.result); detail.Warning != "" {
+		again.Explain(&detail)
+		if detail.Warning = rerun.NotDeterministic(r, again.Result); detail.Warning != "" {
 			code = exitUnknown
 		}
 	}
@@ -140,7 +141,7 @@ func (c *Command) unlikeRecord(t *reproTarget, r scenarios.Result) string {
 	}
 	field, recorded, now := "trace_hash", t.recorded.TraceHash, r.TraceHash
 	if t.recorded.Scenario != "" {
-		field, recorded, now = differingField(*t.recorded, r)
+		field, recorded, now = rerun.DifferingField(*t.recorded, r)
 	} else if recorded == now {
 		field = ""
 	}
@@ -150,5 +151,5 @@ func (c *Command) unlikeRecord(t *reproTarget, r scenarios.Result) string {
 	verify := []string{c.Name, "verify", r.Scenario, "--seeds", fmt.Sprint(r.Seed)}
 	return fmt.Sprintf("%s seed %d: %s is %s, but %s was recorded: the source, a setting or the plan has changed since, "+
 		"or else the run is not deterministic, which this tells: %s",
-		r.Scenario, r.Seed, field, now, recorded, c.shown(quoteAll(append(verify, t.flags.typed().arguments(t.scenario)...))))
+		r.Scenario, r.Seed, field, now, recorded, c.shown(rerun.Join(append(verify, t.flags.typed().arguments(t.scenario)...))))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/reports"
 	"github.com/simrun-dev/simrun/scenarios"
 )
@@ -73,7 +74,7 @@ func (c *Command) target(ctx context.Context, command, name, seedText string, fl
 	if err != nil {
 		return reproTarget{}, err
 	}
-	seed, err := parseSeed(seedText)
+	seed, err := rerun.ParseSeed(seedText)
 	if err != nil {
 		return reproTarget{}, usagef("%s %s:%s: %w", command, name, seedText, err)
 	}
@@ -152,7 +153,7 @@ func (c *Command) flagsOfRecord(r *scenarios.Result) (runFlags, error) {
 		slices.Sort(flags.set)
 		return flags, nil
 	}
-	words, err := unquote(r.Repro)
+	words, err := rerun.Split(r.Repro)
 	if err != nil {
 		return flags, fmt.Errorf("its repro command cannot be read: %w", err)
 	}

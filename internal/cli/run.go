@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"runtime"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/reports"
 	"github.com/simrun-dev/simrun/scenarios"
 )
@@ -24,6 +26,7 @@ func (c *Command) runCommand() *cobra.Command {
 	var json jsonFlag
 	var workers int
 	var keepGoing bool
+	var files artifactFlags
 	cmd := &cobra.Command{
 		Use:   "run SCENARIO",
 		Short: "Run a scenario for many seeds",
@@ -37,6 +40,7 @@ Results go to standard output, progress to standard error.
 		Example: c.example(`run full
 run shard --seeds 1-1000 --json results.jsonl
 run shard --for 10m --keep-going --faults chaos
+run full --seeds 1-200 --junit results.xml --html report.html
 run shard --seed 17 --faults plan.yaml --set clients=5`),
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,6 +49,9 @@ run shard --seed 17 --faults plan.yaml --set clients=5`),
 				return err
 			}
 			if err := seeds.check(cmd.Flags()); err != nil {
+				return err
+			}
+			if err := files.check(&json); err != nil {
 				return err
 			}
 			if run.mutantToBuild() != "" {
@@ -58,8 +65,12 @@ run shard --seed 17 --faults plan.yaml --set clients=5`),
 			if err != nil {
 				return err
 			}
+			artifacts, err := c.openArtifacts(&files, out)
+			if err != nil {
+				return errors.Join(err, out.close())
+			}
 			campaign := &campaignRun{
-				Command: c, scenario: s, flags: &run, out: out, terminal: c.terminal(out.text),
+				Command: c, scenario: s, flags: &run, out: out, artifacts: artifacts, terminal: c.terminal(out.text),
 				progress: c.progress(s.Name, seeds.seeds, seeds.limit),
 				Campaign: scenarios.Campaign{
 					Scenario: s.Name, Execute: s.Execute, Options: opt,
@@ -74,6 +85,7 @@ run shard --seed 17 --faults plan.yaml --set clients=5`),
 	run.addMutant(cmd.Flags(), c.Name)
 	addWorkers(cmd.Flags(), &workers)
 	json.add(cmd.Flags(), "the result of each seed")
+	files.add(cmd.Flags())
 	cmd.Flags().BoolVar(&keepGoing, "keep-going", false, "run all seeds, whatever fails")
 	return cmd
 }
@@ -95,11 +107,12 @@ func addWorkers(flags *pflag.FlagSet, workers *int) {
 type campaignRun struct {
 	*Command
 	scenarios.Campaign
-	scenario *scenarios.Scenario
-	flags    *runFlags
-	out      *outputs
-	terminal *reports.Terminal
-	progress *progress
+	scenario  *scenarios.Scenario
+	flags     *runFlags
+	out       *outputs
+	artifacts *artifacts
+	terminal  *reports.Terminal
+	progress  *progress
 	// shownAt is the seed of the first block shown, by verdict and signature.
 	shownAt map[string]uint64
 	err     error // of writing results
@@ -122,11 +135,29 @@ func (c *campaignRun) run(ctx context.Context) (err error) {
 	}
 	summary := c.Campaign.Run(inner)
 	c.progress.clear()
-	c.err = errors.Join(c.err, c.terminal.Summary(summary), c.out.close())
+	c.err = errors.Join(c.err, c.terminal.Summary(summary), c.artifacts.write(c.forReports(summary), c.scenario), c.out.close())
 	if c.err != nil {
 		return fmt.Errorf("cannot write the results: %w", c.err)
 	}
 	return status(campaignStatus(summary, context.Cause(ctx)))
+}
+
+// forReports is the campaign for those who read of it elsewhere.
+func (c *campaignRun) forReports(summary scenarios.Summary) *reports.Campaign {
+	settings := make(map[string]string)
+	for _, setting := range c.scenario.AllSettings() {
+		settings[setting.Name] = setting.Default
+	}
+	maps.Copy(settings, c.Options.Settings)
+	if summary.Options.Profile == "" {
+		summary.Options.Profile = rerun.DefaultProfile(c.scenario)
+	}
+	return &reports.Campaign{Summary: summary, Seeds: c.Seeds, Settings: settings, Command: c.commandOf}
+}
+
+// commandOf is the command that runs a seed again elsewhere, where there is no file with the plan.
+func (c *campaignRun) commandOf(seed uint64) string {
+	return c.shown(c.reproCommand(c.scenario, c.flags, seed))
 }
 
 // write writes one result: always as JSON, as text only if something is wrong.
@@ -137,6 +168,7 @@ func (c *campaignRun) write(ctx context.Context, r scenarios.Result) error {
 		}
 	}
 	if r.Verdict == scenarios.Pass {
+		c.artifacts.add(r, reports.Detail{})
 		return nil
 	}
 	c.progress.clear()
@@ -144,18 +176,21 @@ func (c *campaignRun) write(ctx context.Context, r scenarios.Result) error {
 	if len(r.Failures) > 0 {
 		signature += r.Failures[0].Signature()
 	}
+	detail := reports.Detail{Command: c.commandOf(r.Seed), Strategy: c.flags.strategy}
 	if earlier, ok := c.shownAt[signature]; ok {
+		c.artifacts.add(r, detail)
 		return c.terminal.FailureAgain(r, earlier)
 	}
 	c.shownAt[signature] = r.Seed
-	detail := reports.Detail{Command: c.shown(c.reproCommand(c.scenario, c.flags.typed(), r.Seed)), Strategy: c.flags.strategy}
 	if r.Verdict == scenarios.Fail {
 		options := c.Options
 		options.Seed = r.Seed
-		if again := examine(ctx, c.scenario, options, r, nil); again != nil {
-			detail.InForce = again.inForce
-			detail.Warning = notDeterministic(r, again.result)
+		if again := rerun.Examine(ctx, c.scenario, options, r, c.artifacts.watcher(r, detail.Command)); again != nil {
+			detail.InForce = again.InForce
+			detail.Warning = rerun.NotDeterministic(r, again.Result)
 		}
 	}
+	c.artifacts.add(r, detail)
+	detail.Command = c.shown(c.reproCommand(c.scenario, c.flags.typed(), r.Seed))
 	return c.terminal.Failure(r, detail)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/simrun-dev/simrun/faults"
+	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/scenarios"
 	"github.com/simrun-dev/simrun/sim"
 )
@@ -210,46 +210,20 @@ func (f *runFlags) typed() *runFlags {
 // the source.
 func (c *Command) reproCommand(s *scenarios.Scenario, f *runFlags, seed uint64) string {
 	args := []string{c.Name, "repro", fmt.Sprintf("%s:%d", s.Name, seed)}
-	return quoteAll(append(args, f.arguments(s)...))
-}
-
-// defaultProfile is the fault profile of runs that do not ask for one.
-func defaultProfile(s *scenarios.Scenario) string {
-	if s.Profile == "" {
-		return "default"
-	}
-	return s.Profile
+	return rerun.Join(append(args, f.arguments(s)...))
 }
 
 // arguments are the flags as arguments, without those that say what holds anyway.
 func (f *runFlags) arguments(s *scenarios.Scenario) []string {
-	defaults := make(map[string]string)
-	for _, setting := range s.AllSettings() {
-		defaults[setting.Name] = setting.Default
-	}
-	values := make(map[string]string)
+	settings := make(map[string]string)
 	for _, assignment := range f.set {
 		name, value, _ := strings.Cut(assignment, "=")
-		values[name] = value
+		settings[name] = value
 	}
-	var args []string
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if values[name] != defaults[name] {
-			args = append(args, "--set", name+"="+values[name])
-		}
-	}
-	switch {
-	case f.plan != nil:
+	flags := rerun.Flags{Settings: settings, Faults: f.faults, Strategy: f.strategy, Mutant: f.planted()}
+	if f.plan != nil {
 		// The plan itself: the file may be another one by the time, and standard input is gone.
-		args = append(args, "--faults", f.plan.Inline())
-	case f.faults != "" && f.faults != defaultProfile(s):
-		args = append(args, "--faults", f.faults)
+		flags.Faults = f.plan.Inline()
 	}
-	if f.strategy != "" && f.strategy != "random" {
-		args = append(args, "--strategy", f.strategy)
-	}
-	if mutant := f.planted(); mutant != "" {
-		args = append(args, "--mutant", mutant)
-	}
-	return args
+	return flags.Arguments(s)
 }

@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/simrun-dev/simrun/internal/rerun"
+	"github.com/simrun-dev/simrun/scenarios"
 	"github.com/simrun-dev/simrun/sim"
 )
 
@@ -60,4 +63,13 @@ func (t *traceOutput) close() error {
 // runs have parted, even where the words are the same.
 func traceLine(event *sim.Event) string {
 	return fmt.Sprintf("%016x %s", event.Hash, strings.ReplaceAll(event.String(), "\n", `\n`))
+}
+
+// traceLines runs a seed with its trace recorded, and passes it on line by line.
+func traceLines(ctx context.Context, s *scenarios.Scenario, opt scenarios.Options, each func(line string)) {
+	rerun.Record(ctx, s, opt, func(r *scenarios.Run) {
+		for _, event := range r.World.Trace() {
+			each(traceLine(&event))
+		}
+	})
 }

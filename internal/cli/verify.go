@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/reports"
 	"github.com/simrun-dev/simrun/scenarios"
 )
@@ -137,7 +138,7 @@ func (a *audit) compare(r scenarios.Result, how string) {
 	if _, known := a.differences[r.Seed]; known {
 		return
 	}
-	if field, was, is := differingField(first, r); field != "" {
+	if field, was, is := rerun.DifferingField(first, r); field != "" {
 		a.differences[r.Seed] = fmt.Sprintf("%s was %s, and %s when %s", field, was, is, how)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 
+	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/reports"
 	"github.com/simrun-dev/simrun/scenarios"
 )
@@ -46,7 +47,7 @@ func (a *audit) explain(ctx context.Context, seed uint64, again traceAgain) erro
 	}
 	options := a.options
 	options.Seed = seed
-	if a.first[seed].Events <= recordLimit && ctx.Err() == nil {
+	if a.first[seed].Events <= rerun.RecordLimit && ctx.Err() == nil {
 		if err := a.findDivergence(ctx, options, again, &report); err != nil {
 			return err
 		}

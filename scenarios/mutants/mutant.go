@@ -213,13 +213,13 @@ func target(f *gitdiff.File) string {
 	return f.OldName
 }
 
-var errNotSystem = errors.New("a mutant may only touch Go files in system/ that are not tests")
+var errNotSystem = errors.New("a mutant may only touch Go files in system/ or examples/ that are not tests")
 
 // checkFile returns an error unless the change is one that a mutant may make.
 func checkFile(f *gitdiff.File) error {
 	name := target(f)
 	switch {
-	case !strings.HasPrefix(name, "system/") || path.Clean(name) != name,
+	case !strings.HasPrefix(name, "system/") && !strings.HasPrefix(name, "examples/"), path.Clean(name) != name,
 		!strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 		return errNotSystem
 	case f.IsDelete, f.IsRename, f.IsCopy, f.IsBinary:

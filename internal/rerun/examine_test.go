@@ -1,4 +1,4 @@
-package cli
+package rerun
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func TestFaultsInForce(t *testing.T) {
 	instant := instantFaults(plan)
 	require.Equal(t, map[string]bool{"once": true}, instant)
 
-	var e examination
+	var e Examination
 	for _, step := range []struct {
 		note string
 		want []string
@@ -35,7 +35,7 @@ func TestFaultsInForce(t *testing.T) {
 		{"end ab", []string{}},
 	} {
 		e.fault(step.note, instant)
-		require.Equal(t, step.want, e.inForce, step.note)
+		require.Equal(t, step.want, e.InForce, step.note)
 	}
 }
 
@@ -50,5 +50,5 @@ func TestDescribe(t *testing.T) {
 }
 
 func TestExamineLeavesLongRunsAlone(t *testing.T) {
-	require.Nil(t, examine(context.Background(), nil, scenarios.Options{}, scenarios.Result{Events: recordLimit + 1}, nil))
+	require.Nil(t, Examine(context.Background(), nil, scenarios.Options{}, scenarios.Result{Events: RecordLimit + 1}, Watcher{}))
 }

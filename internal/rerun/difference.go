@@ -1,4 +1,4 @@
-package cli
+package rerun
 
 import (
 	"encoding/json"
@@ -7,10 +7,10 @@ import (
 	"github.com/simrun-dev/simrun/scenarios"
 )
 
-// differingField compares two runs of the same seed by everything that the seed decides. It
+// DifferingField compares two runs of the same seed by everything that the seed decides. It
 // returns the name of the first field in which they differ, as in JSON, and its two values; ""
 // if there is none.
-func differingField(a, b scenarios.Result) (field, inA, inB string) {
+func DifferingField(a, b scenarios.Result) (field, inA, inB string) {
 	for _, f := range []struct {
 		name string
 		a, b any
@@ -41,7 +41,7 @@ func text(v any) string {
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("cli: a result that is not JSON: %v", err)) // it is plain data
+		panic(fmt.Sprintf("rerun: a result that is not JSON: %v", err)) // it is plain data
 	}
 	switch s := string(data); s {
 	case "null", "[]", "{}":
@@ -51,9 +51,9 @@ func text(v any) string {
 	}
 }
 
-// notDeterministic says in what two runs of a seed differ; "" if in nothing.
-func notDeterministic(before, again scenarios.Result) string {
-	field, a, b := differingField(before, again)
+// NotDeterministic says in what two runs of a seed differ; "" if in nothing.
+func NotDeterministic(before, again scenarios.Result) string {
+	field, a, b := DifferingField(before, again)
 	if field == "" {
 		return ""
 	}

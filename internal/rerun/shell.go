@@ -1,4 +1,4 @@
-package cli
+package rerun
 
 import (
 	"errors"
@@ -8,25 +8,25 @@ import (
 
 var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
 
-// quote makes a word that a POSIX shell reads as the argument.
-func quote(argument string) string {
+// Quote makes a word that a POSIX shell reads as the argument.
+func Quote(argument string) string {
 	if shellSafe.MatchString(argument) {
 		return argument
 	}
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
 
-// quoteAll makes a command line.
-func quoteAll(arguments []string) string {
+// Join makes a command line.
+func Join(arguments []string) string {
 	words := make([]string, len(arguments))
 	for i, a := range arguments {
-		words[i] = quote(a)
+		words[i] = Quote(a)
 	}
 	return strings.Join(words, " ")
 }
 
-// unquote takes apart a command line as a POSIX shell would that expands nothing.
-func unquote(line string) ([]string, error) {
+// Split takes apart a command line as a POSIX shell would that expands nothing.
+func Split(line string) ([]string, error) {
 	var words []string
 	var word strings.Builder
 	started := false
