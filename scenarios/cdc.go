@@ -111,12 +111,12 @@ type cdcCluster struct {
 	// latest is whether rows can only tell what there is now.
 	latest bool
 
-	admin            *cdc.Admin
-	assigned         *Check
-	created          bool
-	nextSpan         model.KeySpanID
-	txns, txnsDone   int
-	working, workers int
+	admin          *cdc.Admin
+	assigned       *Check
+	created        bool
+	nextSpan       model.KeySpanID
+	txns, txnsDone int
+	workers        int
 }
 
 func addCDC(r *Run, opt cdcOptions) *cdcCluster {

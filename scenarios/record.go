@@ -30,9 +30,16 @@ var clientConfig = persist.Config{
 // shortLeases is how processes use persist when leases are to run out within a run.
 var shortLeases = func() persist.Config {
 	cfg := clientConfig
-	cfg.ReaderLease, cfg.HeartbeatInterval, cfg.WriterLease = 3*time.Second, time.Second, 6*time.Second
+	cfg.ReaderLease, cfg.HeartbeatInterval, cfg.WriterLease = 3*time.Second, 700*time.Millisecond, 2*time.Second
 	return cfg
 }()
+
+// tidy makes a process do maintenance all the time: in runs as short as these little is collected
+// otherwise, and little of what collection must leave alone is ever in danger.
+func tidy(cfg persist.Config) persist.Config {
+	cfg.RollupInterval, cfg.CollectInterval, cfg.MergeBatches = 4, 4, 3
+	return cfg
+}
 
 // reaperAhead is how far ahead the clock is of those who end other machines' leases, see
 // persist.lease_expire.
@@ -177,20 +184,20 @@ func beforeFrontier(f persist.Frontier) uint64 {
 }
 
 // endAppend records what came of an append.
-func (rec *recorder) endAppend(t models.Token, client int, err error) {
+func (r *recorder) endAppend(t models.Token, client int, err error) {
 	var mismatch *persist.UpperMismatch
 	var invalid *persist.InvalidUsage
 	switch {
 	case err == nil:
-		rec.end(t, client, models.Ok, nil)
+		r.end(t, client, models.Ok, nil)
 	case errors.As(err, &mismatch):
-		rec.end(t, client, models.Fail, models.UpperMismatch{Current: frontier(mismatch.Current)})
+		r.end(t, client, models.Fail, models.UpperMismatch{Current: frontier(mismatch.Current)})
 	case errors.As(err, &invalid):
-		rec.end(t, client, models.Fail, models.InvalidUsage{})
+		r.end(t, client, models.Fail, models.InvalidUsage{})
 	case errors.Is(err, persist.ErrDeterminate) && !errors.Is(err, persist.ErrIndeterminate):
-		rec.end(t, client, models.Fail, nil)
+		r.end(t, client, models.Fail, nil)
 	default:
-		rec.end(t, client, models.Unknown, nil)
+		r.end(t, client, models.Unknown, nil)
 	}
 }
 
@@ -214,6 +221,7 @@ type reader struct {
 	client *persist.Client
 	name   string
 	live   bool // its lease can't run out as long as it is used
+	opened time.Duration
 }
 
 // abandon leaves the reader to its lease, as a process does that forgets about it.
@@ -229,7 +237,29 @@ func openReaderRecorded(ctx context.Context, rec *recorder, d durability, client
 		return nil, err
 	}
 	rec.end(t, client, models.Ok, since(h.Since()))
-	return &reader{h, c, name, live}, nil
+	return &reader{h, c, name, live, rec.w.Now()}, nil
+}
+
+// oracleLease is the oracle persist/lease: a reader's lease begins when it is registered, however long
+// that took.
+const oracleLease = "persist/lease"
+
+// leaseGrace is how soon after its opening a reader's lease can't be over: what is left of the shortest
+// lease when the answer to its registration took as long as calls are waited for.
+const leaseGrace = time.Second
+
+// checkLease judges that a reader's lease has run out.
+func (r *recorder) checkLease(rd *reader) {
+	// Where clocks differ a lease is over when somebody's clock says so; and a process that stood still
+	// did not open its reader just now.
+	for _, kind := range []string{"clock.skew", "clock.jump", "node.pause", "persist.lease_expire"} {
+		if r.r.planned(kind) {
+			return
+		}
+	}
+	if age := r.w.Now() - rd.opened; age < leaseGrace {
+		r.w.Fail(oracleLease, "the lease of reader %s of shard %s had run out %v after it was opened", rd.name, rd.Shard(), age)
+	}
 }
 
 // snapshotRecorded reads the contents as of a time and records them.
@@ -237,6 +267,9 @@ func snapshotRecorded(ctx context.Context, rec *recorder, d durability, client i
 	t := rec.begin(client, models.KindSnapshot, models.Snapshot{Shard: string(r.Shard()), AsOf: asOf, Reader: r.name, Live: r.live})
 	rows, err := r.SnapshotAndFetch(ctx, asOf)
 	d.check("snapshot", err)
+	if errors.Is(err, persist.ErrLeaseExpired) {
+		rec.checkLease(r)
+	}
 	var gone *persist.SinceError
 	switch {
 	case err == nil:

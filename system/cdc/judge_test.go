@@ -28,7 +28,6 @@ type judge struct {
 	commits map[model.Ts]source.Commit
 	addTs   map[model.KeySpanID]model.Ts
 	dropTs  map[model.KeySpanID]model.Ts
-	kept    model.Ts // the safepoint
 
 	start      map[model.ChangeFeedID]model.Ts
 	checkpoint map[model.ChangeFeedID]model.Ts

@@ -1,7 +1,5 @@
 package coord
 
-import "strings"
-
 // Keys is a set of keys: one, or those from a first up to but not including a last. The zero value is
 // the one key "".
 type Keys struct {
@@ -24,12 +22,15 @@ func All() Keys { return Keys{To: Unbounded} }
 
 // Prefix is all keys that begin with p.
 func Prefix(p string) Keys {
-	end := strings.TrimRight(p, "\xff")
-	if end == "" {
+	// Bytes, and not characters: a key need not be UTF-8.
+	last := len(p) - 1
+	for last >= 0 && p[last] == 0xff {
+		last--
+	}
+	if last < 0 {
 		return Keys{From: p, To: Unbounded}
 	}
-	last := len(end) - 1
-	return Keys{From: p, To: end[:last] + string([]byte{end[last] + 1})}
+	return Keys{From: p, To: p[:last] + string([]byte{p[last] + 1})}
 }
 
 // Contains tells whether the set has the key.
