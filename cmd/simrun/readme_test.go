@@ -20,7 +20,7 @@ var shorter = strings.NewReplacer(
 )
 
 // statuses are the exit statuses of the commands that are to find something.
-var statuses = map[string]int{"--mutant": 1, "repro results.jsonl   #": 1}
+var statuses = map[string]int{"--mutant": 1, "repro results.jsonl   #": 1, "check --model": 1}
 
 // Every command that the README shows for simrun does what it shows, in its order.
 func TestReadmeCommands(t *testing.T) {
@@ -32,7 +32,11 @@ func TestReadmeCommands(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(self, filepath.Join(bin, "simrun")))
-	files := strings.NewReplacer("results.jsonl", filepath.Join(bin, "results.jsonl"), "plan.yaml", filepath.Join(bin, "plan.yaml"))
+	var pairs []string
+	for _, name := range []string{"results.jsonl", "plan.yaml", "report.html", "junit.xml"} {
+		pairs = append(pairs, name, filepath.Join(bin, name))
+	}
+	files := strings.NewReplacer(pairs...)
 	ran := 0
 	for i, block := range strings.Split(string(readme), "```sh\n") {
 		if i == 0 {
