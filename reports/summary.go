@@ -23,6 +23,7 @@ func (t *Terminal) Summary(s scenarios.Summary) error {
 	t.verdicts(&b, s)
 	t.groups(&b, s.Groups)
 	t.faults(&b, s.Faults)
+	t.figures(&b, s.Figures)
 	t.sometimes(&b, s.Sometimes, s.Seeds())
 	if s.Interrupted {
 		fmt.Fprintf(&b, "\n%s: what is above is what was done until then\n", t.paint(yellow, "interrupted"))
@@ -84,6 +85,17 @@ func (t *Terminal) faults(b *strings.Builder, fired map[string]int) {
 	fmt.Fprintf(b, "\n  %8s  %s\n", "fired", "fault")
 	for _, kind := range slices.Sorted(maps.Keys(fired)) {
 		fmt.Fprintf(b, "  %8d  %s\n", fired[kind], kind)
+	}
+}
+
+func (t *Terminal) figures(b *strings.Builder, figures map[string][]int64) {
+	if len(figures) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\n  %10s %10s  figure, over the seeds that have it\n", "median", "most")
+	for _, name := range slices.Sorted(maps.Keys(figures)) {
+		values := slices.Sorted(slices.Values(figures[name]))
+		fmt.Fprintf(b, "  %10d %10d  %s\n", values[len(values)/2], values[len(values)-1], name)
 	}
 }
 

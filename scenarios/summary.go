@@ -20,8 +20,10 @@ type Summary struct {
 	// Sometimes counts by name how often a situation was reached. One with 0 was declared but
 	// reached by no seed: the campaign was blind there.
 	Sometimes map[string]int
-	Events    uint64
-	Ops       int
+	// Figures are the values of each measure, of the first seeds that have it.
+	Figures map[string][]int64
+	Events  uint64
+	Ops     int
 	// Virtual is the simulated time of all runs together, Wall the real time of the campaign.
 	Virtual, Wall time.Duration
 	// Interrupted says that the campaign's context was done before its seeds were.
@@ -60,9 +62,24 @@ func (s *Summary) Add(r *Result) {
 	}
 	s.Faults = addCounts(s.Faults, r.Faults)
 	s.Sometimes = addCounts(s.Sometimes, r.Sometimes)
+	s.addFigures(r.Figures)
 	s.Events += r.Events
 	s.Ops += r.Ops
 	s.Virtual += r.VirtualTime()
+}
+
+// figuresKept bounds the memory of a campaign without end.
+const figuresKept = 100_000
+
+func (s *Summary) addFigures(figures map[string]int64) {
+	if s.Figures == nil {
+		s.Figures = map[string][]int64{}
+	}
+	for name, value := range figures {
+		if len(s.Figures[name]) < figuresKept {
+			s.Figures[name] = append(s.Figures[name], value)
+		}
+	}
 }
 
 func (s *Summary) addFailure(r *Result, f Failure) {

@@ -23,6 +23,7 @@ func DifferingField(a, b scenarios.Result) (field, inA, inB string) {
 		{"ops", a.Ops, b.Ops},
 		{"faults", a.Faults, b.Faults},
 		{"sometimes", a.Sometimes, b.Sometimes},
+		{"figures", a.Figures, b.Figures},
 		{"settings", a.Settings, b.Settings},
 	} {
 		// As JSON, since one of them may come from a file: there, nil and empty are the same.
