@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/simrun-dev/simrun/sim"
 )
@@ -16,10 +17,16 @@ func cdcKinds() []*Kind {
 			Cause:    "a lease that ran out during a long pause, a rolling restart, an operator",
 			Subjects: true,
 			Instant:  true,
-			Params:   []Param{wordParam("how", "revoked", "how it loses it", "revoked", "resigns")},
+			Params: []Param{
+				wordParam("how", "revoked", "how it loses it", "revoked", "resigns"),
+				wordParam("when", "now", "at once, or as soon as key spans are being removed, within 2 s", "now", "busy"),
+				durationParam("after", "1ms", "how long after that"),
+			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				target(s, f, t)
 				f.set("how", []string{"revoked", "revoked", "resigns"}[s.N(3)])
+				f.set("when", []string{"now", "busy"}[s.N(2)])
+				f.set("after", (time.Duration(s.Between(1, 150)) * time.Millisecond).String())
 			},
 		},
 		{
@@ -27,10 +34,16 @@ func cdcKinds() []*Kind {
 			Doc:      "the owner is cut off from the coordination service, with a clock that has slowed down, and goes on acting towards everybody else until it notices that it is deposed",
 			Cause:    "a partial partition beside a paused virtual machine's clock",
 			Subjects: true,
-			Params:   []Param{intParam("slow", "500000", "how much slower the owner's clock runs, in parts per million", 0, 900_000)},
+			Params: []Param{
+				intParam("slow", "500000", "how much slower the owner's clock runs, in parts per million", 0, 900_000),
+				wordParam("messages", "lost", "what becomes of messages between the owner and the service: all lost, or delivered at the end, when the owner may be another", "lost", "held"),
+				wordParam("when", "now", "at once, or when the owner is next about to schedule, and then to store a checkpoint", "now", "storing"),
+			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				target(s, f, t)
 				f.set("slow", fmt.Sprint(s.Between(0, 800)*1000))
+				f.set("messages", []string{"lost", "held"}[s.N(2)])
+				f.set("when", []string{"now", "storing"}[s.N(2)])
 			},
 		},
 		{

@@ -28,12 +28,14 @@ const (
 //
 // Its rules are those of TiCDC's design as far as they do not depend on how that is built:
 //
-//   - cdc/checkpoint-monotone: a stored checkpoint never regresses, across owners too.
+//   - cdc/checkpoint-monotone: a stored checkpoint never regresses, across owners too, and only who owns at
+//     that moment stores one.
 //   - cdc/checkpoint-le-resolved: a stored checkpoint is not above the resolved timestamp stored with it.
 //   - cdc/checkpoint-durable: when a checkpoint is stored, every change of a wanted key span up to it is
 //     durable in the sink, and no change at or below it is committed at the source later.
 //   - cdc/checkpoint-sources: when a checkpoint is stored, no key span's own progress is below it: neither
-//     that of a run on a registered capture, nor the best so far of a span that nobody replicates.
+//     that of a run on a registered capture, nor the best so far of a span that nobody replicates; and no
+//     run on a registered capture starts below it, or above what is in the sink.
 //   - cdc/single-replication: a key span is not replicated on two registered captures at once.
 //   - cdc/no-dispatch-before-sync: an owner dispatches only once each capture that it knows has told it
 //     what it runs.
@@ -276,6 +278,9 @@ func (c *Checkpoints) Started(id RunID, from uint64, m Moment) {
 		c.holds(OracleSingleReplication, other == nil, m, "%v starts while %v goes on, since %v", id, other.name(), other.when())
 	}
 	f.runs[id] = &spanRun{id: id, progress: from, written: map[string]uint64{}, since: m}
+	if c.captures[id.Capture] && f.stored {
+		c.holds(OracleCheckpointSources, from >= f.checkpoint, m, "%v starts from %d, below the stored checkpoint %d", id, from, f.checkpoint)
+	}
 	if w := f.wanted[id.Span]; w != nil {
 		missing, ok := c.span(id.Span).firstMissing(w, from)
 		c.holds(OracleCheckpointSources, ok, m, "%v starts from %d, and %v is not in the sink", id, from, missing)
@@ -422,6 +427,14 @@ func (c *Checkpoints) Dispatched(feed string, epoch, span uint64, capture string
 	c.holds(OracleDispatchAfterSync, known, m, "feed %s: the owner of epoch %d %s span %d on %s, a capture it does not know", feed, epoch, what, span, capture)
 	c.holds(OracleDispatchAfterSync, len(unsynced) == 0, m, "feed %s: the owner of epoch %d %s span %d on %s before it knows what %s runs",
 		feed, epoch, what, span, capture, strings.Join(unsynced, ", "))
+}
+
+// StoredWhile observes that a checkpoint of a feed was stored by the owner of an epoch, while the one of epoch
+// owner held the office, 0 if nobody did. Owners may learn late that they have stored one: this may be
+// observed at any time.
+func (c *Checkpoints) StoredWhile(feed string, epoch, owner, checkpoint uint64, m Moment) {
+	c.holds(OracleCheckpointMonotone, epoch == owner, m,
+		"feed %s: the owner of epoch %d stores checkpoint %d when it does not own any more: the owner is that of epoch %d, 0 for nobody", feed, epoch, checkpoint, owner)
 }
 
 // Stored observes that a checkpoint of a feed was stored, by the owner of an epoch.

@@ -123,9 +123,20 @@ func TestCheckpoints(t *testing.T) {
 		"out of order": {func(o *observed) { o.replicate(a1, put("x", 31)); o.Written(a1, []Change{put("x", 20)}, o.now()) }, OracleExactlyOnceSink, "after a later version, of 31"},
 		"again, later": {func(o *observed) {
 			o.Stopped(a1)
-			o.Started(RunID{"f", 1, "a", 2}, 15, o.now())
+			o.Started(RunID{"f", 1, "a", 2}, 30, o.now())
 			o.Written(RunID{"f", 1, "a", 2}, []Change{put("x", 20)}, o.now())
 		}, "", ""},
+		"a run starts behind the checkpoint": {func(o *observed) {
+			o.Stopped(a1)
+			o.Started(RunID{"f", 1, "a", 2}, 29, o.now())
+		}, OracleCheckpointSources, "starts from 29, below the stored checkpoint 30"},
+		"a zombie's run starts behind the checkpoint": {func(o *observed) {
+			o.Unregistered("a")
+			o.Started(RunID{"f", 1, "a", 2}, 29, o.now())
+		}, "", ""},
+		"stored by the owner": {func(o *observed) { o.StoredWhile("f", 1, 1, 30, o.now()) }, "", ""},
+		"stored by one who does not own any more": {func(o *observed) { o.StoredWhile("f", 1, 2, 30, o.now()) },
+			OracleCheckpointMonotone, "the owner of epoch 1 stores checkpoint 30 when it does not own any more: the owner is that of epoch 2"},
 		"contents": {func(o *observed) {
 			o.Contents("f", 20, map[string]string{"x": "v20"}, o.now())
 			o.Contents("f", 30, map[string]string{"x": "v20", "y": "v21"}, o.now())

@@ -26,14 +26,16 @@ const (
 	sourceNode, sourcePort = "source", "source"
 
 	oracleAssigned = "cdc/assigned"
+	oracleElection = "coord/election"
 )
 
 func cdcSettings(captures, spans string, more ...Setting) []Setting {
 	return append([]Setting{
-		{Name: "captures", Default: captures, Doc: "machines that capture changes", Check: atLeastOne},
-		{Name: "spans", Default: spans, Doc: "key spans at the start", Check: atLeastOne},
+		{Name: "captures", Default: captures, Doc: "machines that capture changes, at most", Check: atLeastOne},
+		{Name: "spans", Default: spans, Doc: "key spans at the start, at most", Check: atLeastOne},
 		{Name: "write-pace", Default: "60ms", Doc: "mean time between two transactions at the source"},
-		{Name: "session-ttl", Default: "2s", Doc: "how long a capture may go unheard before it is taken for dead"},
+		{Name: "operator-pace", Default: "500ms", Doc: "mean time between two acts of an operator; many runs are up to 32 times slower"},
+		{Name: "session-ttl", Default: "4s", Doc: "how long a capture may go unheard before it is taken for dead; many runs have an eighth of it at least"},
 	}, more...)
 }
 
@@ -45,7 +47,7 @@ func owner() *Scenario {
 		Settings: cdcSettings("3", "4"),
 		Oracles:  cdcOracles,
 		Build: func(r *Run) {
-			c := addCDC(r, cdcOptions{operators: 1})
+			c := addCDC(r, cdcOptions{operators: 1, late: true})
 			c.intoMaps()
 			c.handleOwners()
 		},
@@ -60,7 +62,7 @@ func rebalance() *Scenario {
 		Settings: cdcSettings("4", "8"),
 		Oracles:  cdcOracles,
 		Build: func(r *Run) {
-			c := addCDC(r, cdcOptions{operators: 2, changesSpans: true, leaves: true})
+			c := addCDC(r, cdcOptions{operators: 2, changesSpans: true, leaves: true, late: true})
 			c.intoMaps()
 			c.handleCaptures()
 		},
@@ -73,9 +75,9 @@ func changeCapture() *Scenario {
 		Name:     "cdc",
 		Doc:      "change data capture with everything: two changefeeds into persist shards, owners, captures and key spans that come and go, and clients of the coordination service",
 		Settings: cdcSettings("3", "5", Setting{Name: "coord-clients", Default: "2", Doc: "machines that use the coordination service directly", Check: atLeastOne}),
-		Oracles:  slices.Concat(cdcOracles, []string{models.OracleKV, oracleDurable}),
+		Oracles:  slices.Concat(cdcOracles, []string{models.OracleKV, oracleCoordLease, oracleCoordWatch, oracleDurable}),
 		Build: func(r *Run) {
-			c := addCDC(r, cdcOptions{feeds: 2, operators: 1, changesSpans: true, leaves: true})
+			c := addCDC(r, cdcOptions{feeds: 2, operators: 1, changesSpans: true, leaves: true, late: true})
 			c.intoShards(addPersist(r))
 			c.handleOwners()
 			c.handleCaptures()
@@ -84,13 +86,14 @@ func changeCapture() *Scenario {
 	}
 }
 
-var cdcOracles = append(models.CheckpointOracles(), oracleAssigned)
+var cdcOracles = append(models.CheckpointOracles(), oracleAssigned, oracleElection)
 
 type cdcOptions struct {
 	feeds        int  // 0 is one
 	operators    int  // how eagerly key spans are moved and rebalanced
 	changesSpans bool // key spans are added and dropped
 	leaves       bool // captures leave in good order, and come back
+	late         bool // another changefeed is created while everything runs
 }
 
 // cdcCluster is the machines of change data capture: a coordination service, a source, captures, and what
@@ -98,6 +101,7 @@ type cdcOptions struct {
 type cdcCluster struct {
 	r        *Run
 	opt      cdcOptions
+	shape    cdcShape
 	watch    *cdcWatch
 	kv       *coord.Store  // the service's present life
 	upstream *source.Store // the source's present life
@@ -105,6 +109,7 @@ type cdcCluster struct {
 	captures map[string]*cdc.Capture
 	nodes    []*sim.Node
 	feeds    []string
+	targets  map[string]model.Ts // where changefeeds end that do
 	sinks    func(h host.Host) func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (sink.Sink, error)
 	// rows reads what a changefeed's sink holds as of a ts.
 	rows func(ctx context.Context, feed string, asOf model.Ts) (map[string]string, error)
@@ -113,6 +118,7 @@ type cdcCluster struct {
 
 	admin          *cdc.Admin
 	assigned       *Check
+	election       *Check
 	created        bool
 	nextSpan       model.KeySpanID
 	txns, txnsDone int
@@ -120,9 +126,10 @@ type cdcCluster struct {
 }
 
 func addCDC(r *Run, opt cdcOptions) *cdcCluster {
+	shape := drawCDCShape(r)
 	c := &cdcCluster{
-		r: r, opt: opt, serving: map[string]bool{}, captures: map[string]*cdc.Capture{}, feeds: []string{"feed"},
-		assigned: r.Check(oracleAssigned), nextSpan: model.KeySpanID(r.Int("spans") + 1),
+		r: r, opt: opt, shape: shape, serving: map[string]bool{}, captures: map[string]*cdc.Capture{}, feeds: []string{"feed"},
+		targets: map[string]model.Ts{}, assigned: r.Check(oracleAssigned), election: r.Check(oracleElection), nextSpan: model.KeySpanID(shape.spans + 1),
 	}
 	for n := 2; n <= opt.feeds; n++ {
 		c.feeds = append(c.feeds, fmt.Sprintf("feed%d", n))
@@ -132,32 +139,41 @@ func addCDC(r *Run, opt cdcOptions) *cdcCluster {
 		r.Judge(o)
 	}
 	c.serve(coordNode, func(h host.Host) error {
-		store, _, err := coord.Serve(h, coordPort, coord.StoreConfig{RewriteAt: 1 << 16, Retain: 60})
+		store, _, err := coord.Serve(h, coordPort, shape.coord)
 		if err == nil {
 			c.kv = store
 		}
 		return err
 	})
 	c.serve(sourceNode, func(h host.Host) error {
-		store, _, err := source.Serve(h, sourcePort, source.Config{OnCommit: c.watch.committed, RewriteAt: 1 << 16})
+		store, _, err := source.Serve(h, sourcePort, source.Config{OnCommit: c.watch.committed, RewriteAt: shape.sourceRewriteAt})
 		if err == nil {
 			c.upstream = store
 		}
 		return err
 	})
-	for _, name := range shardNames("capture-", r.Int("captures")) {
+	for _, name := range shardNames("capture-", shape.captures) {
 		n := r.AddNode(name, "capture", c.boot)
 		n.OnCrash(func() { c.watch.crashed(name) })
 		c.nodes = append(c.nodes, n)
 	}
 	h := r.World.Host()
-	upstream := source.Dial(h, host.JoinAddr(sourceNode, sourcePort))
-	c.admin = cdc.NewAdmin(h, coord.Dial(h, host.JoinAddr(coordNode, coordPort)), upstream)
+	upstream := shape.dialSource(h)
+	c.admin = cdc.NewAdmin(h, shape.dialCoord(h), upstream)
 	r.World.Go("create changefeeds", func() { c.create(upstream) })
 	r.Ready("the changefeeds being replicated", func() bool { return c.created && c.watch.storedAll() })
 	c.task("transactions", func(draw *sim.Stream) { c.transact(upstream, draw) }, r.Duration("write-pace"))
 	for n := range opt.operators {
-		c.task(fmt.Sprintf("operator %d", n+1), func(draw *sim.Stream) { c.operate(upstream, draw) }, 900*time.Millisecond)
+		c.task(fmt.Sprintf("operator %d", n+1), func(draw *sim.Stream) { c.operate(upstream, draw) }, shape.operators)
+	}
+	c.task("stop and resume", c.interrupt, shape.interrupted)
+	c.task("other reader", func(draw *sim.Stream) { c.holdBack(upstream, draw) }, 5*time.Second)
+	if opt.late {
+		c.workers++
+		r.World.Go("create a changefeed late", func() {
+			c.createLate(upstream)
+			c.workers--
+		})
 	}
 	r.World.Go("look at checkpoints", c.watch.poll)
 	r.Count(func() (int, int) { return c.txns, c.txnsDone })
@@ -184,12 +200,10 @@ func (c *cdcCluster) serve(name string, start func(h host.Host) error) {
 // boot is what a capture's machine runs.
 func (c *cdcCluster) boot(h host.Host) {
 	for {
-		capture, err := cdc.Start(h, cdc.Config{
-			Coord:    coord.Dial(h, host.JoinAddr(coordNode, coordPort)),
-			Upstream: source.Dial(h, host.JoinAddr(sourceNode, sourcePort)),
-			Sinks:    c.sinks(h), Observer: c.watch.on(h),
-			SessionTTL: c.r.Duration("session-ttl"), RestartDelay: 100 * time.Millisecond,
-		})
+		cfg := c.shape.config
+		cfg.Coord, cfg.Upstream = c.shape.dialCoord(h), c.shape.dialSource(h)
+		cfg.Sinks, cfg.Observer = c.sinks(h), c.watch.on(h)
+		capture, err := cdc.Start(h, cfg)
 		if err != nil {
 			h.Logf("%v", err)
 			h.Clock().Sleep(100 * time.Millisecond)
@@ -201,7 +215,7 @@ func (c *cdcCluster) boot(h host.Host) {
 		}
 		stay := sim.NewStream(c.r.World.NewStream("workload", "leave", h.Name(), fmt.Sprint(h.Incarnation())).Uint64(), "stay")
 		for {
-			h.Clock().Sleep(sim.Exp(time.Second, 20*time.Second).Sample(stay.Uint64()))
+			h.Clock().Sleep(sim.Exp(time.Second, c.shape.stay).Sample(stay.Uint64()))
 			if !c.r.Working() {
 				return
 			}
@@ -217,6 +231,9 @@ func (c *cdcCluster) boot(h host.Host) {
 	}
 }
 
+// patience is how long a task of the workload sleeps before it looks whether the workload is over.
+const patience = 250 * time.Millisecond
+
 // task runs something over and over while the workload runs.
 func (c *cdcCluster) task(name string, do func(draw *sim.Stream), pace time.Duration) {
 	choices := c.r.World.NewStream("workload", name)
@@ -224,7 +241,9 @@ func (c *cdcCluster) task(name string, do func(draw *sim.Stream), pace time.Dura
 	c.r.World.Go(name, func() {
 		for c.r.Working() {
 			draw := sim.NewStream(choices.Uint64(), "operation")
-			c.r.World.Sleep(sim.Exp(0, pace).Sample(draw.Uint64()))
+			for pause := sim.Exp(0, pace).Sample(draw.Uint64()); pause > 0 && c.r.Working(); pause -= patience {
+				c.r.World.Sleep(min(pause, patience))
+			}
 			if c.r.Phase() == PhaseFaults {
 				do(draw)
 			}
@@ -238,7 +257,7 @@ func spanRange(id model.KeySpanID) (start, end string) {
 	return fmt.Sprintf("%04d/", id), fmt.Sprintf("%04d0", id)
 }
 
-// create makes the key spans and the changefeeds. The second feed begins later than the first.
+// create makes the key spans and the changefeeds.
 func (c *cdcCluster) create(upstream *source.Client) {
 	for id := model.KeySpanID(1); id < c.nextSpan; id++ {
 		start, end := spanRange(id)
@@ -334,14 +353,16 @@ func (c *cdcCluster) handleOwners() {
 		}
 		if f.Text("how") == "resigns" {
 			c.r.World.Go("ask the owner to resign", func() {
+				c.awaitBusy(f)
 				ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), opTimeout)
 				defer cancel()
 				_ = c.admin.Resign(ctx)
 			})
 			return nil, true
 		}
-		client := coord.Dial(c.r.World.Host(), host.JoinAddr(coordNode, coordPort))
+		client := c.shape.dialCoord(c.r.World.Host())
 		c.r.World.Go("revoke the owner's lease", func() {
+			c.awaitBusy(f)
 			ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), opTimeout)
 			defer cancel()
 			if kv, ok, err := coord.ReadKey(ctx, client, leader.Key); err == nil && ok {
@@ -356,13 +377,38 @@ func (c *cdcCluster) handleOwners() {
 		if n == nil {
 			return nil, false
 		}
-		heal := c.r.World.AddRule(sim.Rule{From: []string{n.Name()}, To: []string{coordNode}, Both: true, Drop: true})
-		n.SetClock(n.ClockOffset(), -f.Int("slow"))
+		held := f.Text("messages") == "held"
+		heal := func() {}
+		cut := func() {
+			heal = c.r.World.AddRule(sim.Rule{
+				Key: f.ID, From: []string{n.Name()}, To: []string{coordNode}, Both: true, Drop: !held, Hold: held,
+			})
+			n.SetClock(n.ClockOffset(), -f.Int("slow"))
+		}
+		if f.Text("when") == "storing" {
+			c.watch.onTick(n.Name(), cut)
+		} else {
+			cut()
+		}
 		return func() {
+			c.watch.onTick(n.Name(), nil)
 			heal()
 			n.SetClock(n.ClockOffset(), 0)
 		}, true
 	})
+}
+
+// awaitBusy waits, if the fault is to find key spans being removed, until some are.
+func (c *cdcCluster) awaitBusy(f *faults.Fault) {
+	for waited := time.Duration(0); f.Text("when") == "busy" && waited < 2*time.Second && c.r.Working(); waited += poll {
+		for _, n := range c.nodes {
+			if c.watch.removing(n.Name()) {
+				c.r.World.Sleep(f.Duration("after"))
+				return
+			}
+		}
+		c.r.World.Sleep(poll)
+	}
 }
 
 // handleCaptures makes captures and the source subjects of faults.
@@ -441,7 +487,7 @@ func (c *cdcCluster) status(feed string) (status model.ChangeFeedStatus, at coor
 // intoMaps makes the sinks maps in memory that are always there.
 func (c *cdcCluster) intoMaps() {
 	maps := map[string]*sink.Map{}
-	for _, feed := range c.feeds {
+	for _, feed := range append([]string{lateFeed}, c.feeds...) {
 		maps[feed] = sink.NewMap(c.r.World.Host())
 	}
 	c.latest = true
@@ -461,18 +507,20 @@ func (c *cdcCluster) intoMaps() {
 
 // intoShards makes the sinks persist shards, one for each key span.
 func (c *cdcCluster) intoShards(p *persistCluster) {
-	p.unreliable(shardNames("capture-", c.r.Int("captures"))...)
+	p.unreliable(shardNames("capture-", c.shape.captures)...)
 	c.sinks = func(h host.Host) func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (sink.Sink, error) {
 		client := p.client(h, clientConfig)
 		return func(_ context.Context, _ model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
 			return sink.NewShards(h, client, info.SinkURI), nil
 		}
 	}
-	reader := p.client(c.r.World.Host(), clientConfig)
+	readers := &shardReaders{
+		client: p.client(c.r.World.Host(), clientConfig), durable: p.durable, open: map[persist.ShardID]*persist.ReadHandle{},
+	}
 	c.rows = func(ctx context.Context, feed string, asOf model.Ts) (map[string]string, error) {
 		rows := map[string]string{}
 		for _, span := range c.watch.spans() {
-			if err := c.readShard(ctx, reader, p.durable, feed, span, asOf, rows); err != nil {
+			if err := c.readShard(ctx, readers, feed, span, asOf, rows); err != nil {
 				return nil, fmt.Errorf("key span %d: %w", span, err)
 			}
 		}
@@ -480,23 +528,40 @@ func (c *cdcCluster) intoShards(p *persistCluster) {
 	}
 }
 
+// shardReaders are readers of shards, each opened once.
+type shardReaders struct {
+	client  *persist.Client
+	durable durability
+	open    map[persist.ShardID]*persist.ReadHandle
+}
+
+func (s *shardReaders) of(ctx context.Context, id persist.ShardID) (*persist.ReadHandle, error) {
+	if r := s.open[id]; r != nil {
+		return r, nil
+	}
+	r, err := s.client.OpenReader(ctx, id)
+	s.durable.check("open reader", err)
+	if err == nil {
+		s.open[id] = r
+	}
+	return r, err
+}
+
 // readShard adds what a key span's shard holds as of a ts.
-func (c *cdcCluster) readShard(ctx context.Context, client *persist.Client, d durability, feed string, span, asOf model.Ts, rows map[string]string) error {
+func (c *cdcCluster) readShard(ctx context.Context, readers *shardReaders, feed string, span, asOf model.Ts, rows map[string]string) error {
 	added, dropped := c.watch.life(span)
-	if added >= asOf {
+	if added >= asOf || dropped != 0 && dropped <= c.watch.begun[feed] {
 		return nil
 	}
 	if dropped != 0 {
 		asOf = min(asOf, dropped)
 	}
-	r, err := client.OpenReader(ctx, sink.ShardOf(feed, span))
-	d.check("open reader", err)
+	r, err := readers.of(ctx, sink.ShardOf(feed, span))
 	if err != nil {
 		return err
 	}
-	defer r.Close()
 	updates, err := r.SnapshotAndFetch(ctx, asOf)
-	d.check("snapshot", err)
+	readers.durable.check("snapshot", err)
 	if err != nil {
 		return err
 	}
@@ -524,13 +589,14 @@ func (c *cdcCluster) settle() error {
 	})
 	healed := w.Now()
 	for _, feed := range c.feeds {
+		target, ends := c.targets[feed]
 		for {
 			status, _, ok := c.status(feed)
-			if ok && status.CheckpointTs >= now {
+			if ok && (status.CheckpointTs >= now && !ends || status.CheckpointTs >= target && ends && c.finished(feed)) {
 				break
 			}
-			if !c.assigned.Holds(w.Now() < healed+settleWithin, "changefeed %s: %v after the faults its checkpoint is %d, and the source was at %d when they ended: %s",
-				feed, settleWithin, status.CheckpointTs, now, c.watch.describe(feed)) {
+			if !c.assigned.Holds(w.Now() < healed+settleWithin, "changefeed %s: %v after the faults its checkpoint is %d, and the source was at %d when they ended (target %d): %s",
+				feed, settleWithin, status.CheckpointTs, now, target, c.watch.describe(feed)) {
 				return nil
 			}
 			w.Sleep(100 * time.Millisecond)
@@ -538,10 +604,20 @@ func (c *cdcCluster) settle() error {
 	}
 	c.r.Figure("cdc_settled_ms", (w.Now() - healed).Milliseconds())
 	for _, feed := range c.feeds {
+		if _, ended := c.targets[feed]; !ended {
+			c.spread(feed, healed)
+			c.pileUp(feed)
+			c.even(feed, healed)
+			c.spread(feed, healed)
+		}
+	}
+	for _, n := range c.nodes {
+		n.PowerOff() // what there is to read is there, and writers would be in the way
+	}
+	for _, feed := range c.feeds {
 		if err := c.compare(feed); err != nil {
 			return fmt.Errorf("changefeed %s: %w", feed, err)
 		}
-		c.spread(feed, healed)
 	}
 	return nil
 }
@@ -579,6 +655,66 @@ func (c *cdcCluster) spread(feed string, healed time.Duration) {
 		}
 		return
 	}
+}
+
+// pileUp has all key spans moved to one capture, as far as that can be done in a while: something to share.
+func (c *cdcCluster) pileUp(feed string) {
+	w := c.r.World
+	ctx, cancel := w.Host().Clock().WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	captures, err := c.admin.Captures(ctx)
+	if err != nil || len(captures) == 0 {
+		return
+	}
+	spans := c.upstream.SpanIDs()
+	for _, span := range spans {
+		_ = c.admin.MoveKeySpan(ctx, feed, span, captures[0].ID)
+	}
+	for ctx.Err() == nil {
+		if scheduled, err := c.admin.Scheduled(ctx, feed); err == nil && len(scheduled[captures[0].ID].Running) == len(spans) {
+			return
+		}
+		w.Sleep(50 * time.Millisecond)
+	}
+}
+
+// even asks the owner to rebalance, and waits until no capture has more than its share. If the owner changes
+// meanwhile the request may be lost, and it is asked again.
+func (c *cdcCluster) even(feed string, healed time.Duration) {
+	w := c.r.World
+	asked := coord.Revision(0)
+	for {
+		ctx, cancel := w.Host().Clock().WithTimeout(context.Background(), opTimeout)
+		if _, epoch, err := c.admin.Owner(ctx); err == nil && epoch != asked && c.admin.Rebalance(ctx, feed) == nil {
+			asked = epoch
+		}
+		problem := c.uneven(ctx, feed)
+		cancel()
+		if c.assigned.Holds(problem == "" || w.Now() < healed+settleWithin, "changefeed %s, %v after the faults: %s", feed, settleWithin, problem) && problem != "" {
+			w.Sleep(100 * time.Millisecond)
+			continue
+		}
+		return
+	}
+}
+
+func (c *cdcCluster) uneven(ctx context.Context, feed string) string {
+	scheduled, err := c.admin.Scheduled(ctx, feed)
+	if err != nil {
+		return fmt.Sprintf("the owner does not tell what it schedules: %v", err)
+	}
+	captures, err := c.admin.Captures(ctx)
+	if err != nil {
+		return fmt.Sprintf("the captures can't be read: %v", err)
+	}
+	spans := len(c.upstream.SpanIDs())
+	share := (spans + max(len(captures), 1) - 1) / max(len(captures), 1)
+	for _, info := range captures {
+		if n := len(scheduled[info.ID].Running); n > share {
+			return fmt.Sprintf("%s runs %d of %d key spans of %d captures, and was asked to share", info.ID, n, spans, len(captures))
+		}
+	}
+	return ""
 }
 
 func (c *cdcCluster) unassigned(ctx context.Context, feed string) string {

@@ -1,10 +1,14 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/simrun-dev/simrun/models"
@@ -28,16 +32,19 @@ type cdcWatch struct {
 	machines map[model.CaptureID]string // of the captures that are alive
 	runs     map[spanOn]models.RunID    // that are going on
 	count    uint64
-	begun    map[string]uint64         // the checkpoint with which a changefeed began
-	stored   map[string]uint64         // the last that was observed
-	writer   map[string]uint64         // the epoch that last tried to store one
-	revision map[string]coord.Revision // when the last was stored: an owner may hear late that it has
+	begun    map[string]uint64                 // the checkpoint with which a changefeed began
+	stored   map[string]uint64                 // the last that was observed
+	seen     coord.Revision                    // up to which the service's changes are known
+	owners   map[coord.Revision]coord.Revision // who held the office when a checkpoint was stored
 	pending  map[string]map[spanOn]bool
+	atTick   map[string]func() // see onTick
 
 	owner     model.CaptureID
-	changedAt time.Duration // when the owner changed, if no checkpoint was stored since
-	recover   time.Duration // the longest time from an owner's change to the next checkpoint
-	lag       time.Duration // the longest time that a checkpoint was behind
+	lastOwner coord.Revision // its epoch
+	changedAt time.Duration  // when the owner changed, if no checkpoint was stored since
+	recover   time.Duration  // the longest time from an owner's change to the next checkpoint
+	lag       time.Duration  // the longest time that a checkpoint was behind
+	advances  int64          // how often a checkpoint advanced under faults
 }
 
 // spanOn is a key span of a changefeed on a capture.
@@ -52,8 +59,8 @@ func newCDCWatch(c *cdcCluster) *cdcWatch {
 		c: c, model: models.NewCheckpoints(),
 		added: map[model.KeySpanID]model.Ts{}, dropped: map[model.KeySpanID]model.Ts{},
 		machines: map[model.CaptureID]string{}, runs: map[spanOn]models.RunID{},
-		begun: map[string]uint64{}, stored: map[string]uint64{}, writer: map[string]uint64{},
-		revision: map[string]coord.Revision{}, pending: map[string]map[spanOn]bool{}, changedAt: -1,
+		begun: map[string]uint64{}, stored: map[string]uint64{},
+		owners: map[coord.Revision]coord.Revision{}, pending: map[string]map[spanOn]bool{}, atTick: map[string]func(){}, changedAt: -1,
 	}
 }
 
@@ -61,6 +68,10 @@ func (w *cdcWatch) moment(format string, args ...any) models.Moment {
 	world := w.c.r.World
 	return models.Moment{Event: world.Op(fmt.Sprintf(format, args...)), NS: int64(world.Now())}
 }
+
+// onTick has something done when a machine's capture is next about to schedule, instead of what was to be
+// done then before; nil is nothing.
+func (w *cdcWatch) onTick(machine string, do func()) { w.atTick[machine] = do }
 
 // committed is told of what takes effect at the source, some of it again when the source starts anew.
 func (w *cdcWatch) committed(commit source.Commit) {
@@ -103,8 +114,8 @@ type machineWatch struct {
 
 // Observe implements cdc.Observer.
 func (w machineWatch) Observe(e cdc.Event) {
+	w.catchUp()
 	m := w.moment("%s: %T %+v", w.machine, e, brief(e))
-	w.registrations()
 	switch e := e.(type) {
 	case cdc.CaptureStarted:
 		w.machines[e.Capture] = e.Machine
@@ -113,20 +124,25 @@ func (w machineWatch) Observe(e cdc.Event) {
 	case cdc.SchedulerStarted:
 		w.model.Scheduling(e.Feed, uint64(e.Epoch))
 	case cdc.SchedulerTicked:
+		if do := w.atTick[w.machine]; do != nil {
+			delete(w.atTick, w.machine)
+			do()
+		}
 		w.model.Knows(e.Feed, uint64(e.Epoch), e.Captures)
 	case cdc.Synced:
 		w.model.Synced(e.Feed, uint64(e.Epoch), e.Capture)
 	case cdc.Dispatched:
 		w.model.Dispatched(e.Feed, uint64(e.Epoch), e.Span, e.Capture, e.Remove, m)
-		w.dispatched(spanOn{e.Feed, e.Span, e.Capture}, true)
+		w.dispatched(spanOn{e.Feed, e.Span, e.Capture}, true, e.Remove)
 	case cdc.OperationFinished:
-		w.dispatched(spanOn{e.Feed, e.Span, e.Capture}, false)
+		w.dispatched(spanOn{e.Feed, e.Span, e.Capture}, false, false)
 	case cdc.CheckpointStored:
-		w.writer[e.Feed] = uint64(e.Epoch)
-		if e.Outcome == cdc.Done && e.Revision > w.revision[e.Feed] {
-			w.revision[e.Feed] = e.Revision
-			w.store(e.Feed, uint64(e.Epoch), e.CheckpointTs, e.ResolvedTs, m)
+		if owner, known := w.owners[e.Revision]; known && e.Outcome == cdc.Done {
+			delete(w.owners, e.Revision)
+			w.model.StoredWhile(e.Feed, uint64(e.Epoch), uint64(owner), e.CheckpointTs, m)
 		}
+	case cdc.OwnerElected:
+		w.elected(e)
 	case cdc.SpanStarted:
 		w.count++
 		id := models.RunID{Feed: e.Feed, Span: e.Span, Capture: e.Capture, N: w.count}
@@ -137,7 +153,6 @@ func (w machineWatch) Observe(e cdc.Event) {
 	case cdc.SpanFlushed:
 		w.flushed(e, m)
 	}
-	w.checkOwner()
 }
 
 // brief is an event as the trace shows it: without its rows.
@@ -165,13 +180,13 @@ func (w *cdcWatch) flushed(e cdc.SpanFlushed, m models.Moment) {
 	w.model.Progressed(id, e.UpTo, e.UpTo, m)
 }
 
-func (w *cdcWatch) dispatched(at spanOn, underWay bool) {
+func (w *cdcWatch) dispatched(at spanOn, underWay, remove bool) {
 	machine := w.machines[at.capture]
 	if w.pending[machine] == nil {
 		w.pending[machine] = map[spanOn]bool{}
 	}
 	if underWay {
-		w.pending[machine][at] = true
+		w.pending[machine][at] = remove
 	} else {
 		delete(w.pending[machine], at)
 	}
@@ -179,6 +194,16 @@ func (w *cdcWatch) dispatched(at spanOn, underWay bool) {
 
 // busy tells whether a machine's capture has operations under way.
 func (w *cdcWatch) busy(machine string) bool { return len(w.pending[machine]) > 0 }
+
+// removing tells whether a machine's capture is removing key spans.
+func (w *cdcWatch) removing(machine string) bool {
+	for _, remove := range w.pending[machine] {
+		if remove {
+			return true
+		}
+	}
+	return false
+}
 
 func (w *cdcWatch) stopped(at spanOn) {
 	if id, ok := w.runs[at]; ok {
@@ -226,6 +251,10 @@ func (w *cdcWatch) store(feed string, epoch, checkpoint, resolved uint64, m mode
 	w.model.Stored(feed, epoch, checkpoint, resolved, m)
 	if checkpoint > w.stored[feed] {
 		w.stored[feed] = checkpoint
+		if w.c.r.Phase() == PhaseFaults {
+			w.advances++
+			w.c.r.Figure("cdc_checkpoint_advances", w.advances)
+		}
 		if w.changedAt >= 0 && w.c.r.Phase() == PhaseFaults {
 			w.recover = max(w.recover, w.c.r.World.Now()-w.changedAt)
 			w.c.r.Figure("cdc_recovery_after_owner_change_max_ms", w.recover.Milliseconds())
@@ -264,30 +293,86 @@ func (w *cdcWatch) checkOwner() {
 	}
 }
 
-// poll looks for checkpoints of which nobody told: attempts of unknown outcome that went in.
+// poll looks at what is in the service also when nobody tells of anything.
 func (w *cdcWatch) poll() {
-	world := w.c.r.World
 	for {
-		world.Sleep(50 * time.Millisecond)
+		w.c.r.World.Sleep(50 * time.Millisecond)
 		if w.c.kv == nil {
 			continue
 		}
+		w.catchUp()
 		for _, feed := range w.c.feeds {
-			status, at, ok := w.c.status(feed)
-			if !ok {
-				continue
-			}
-			if _, known := w.begun[feed]; !known {
-				w.began(feed, status.CheckpointTs)
-			}
-			if at > w.revision[feed] {
-				w.revision[feed] = at
-				m := w.moment("changefeed %s: the checkpoint is %d", feed, status.CheckpointTs)
-				w.registrations()
-				w.store(feed, w.writer[feed], status.CheckpointTs, status.ResolvedTs, m)
-			}
 			w.lagging(feed)
 		}
+	}
+}
+
+// over is a context that is over: whoever waits with it gets what is there.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// catchUp learns what has changed in the service since it was last called, from its own memory: which
+// checkpoints were stored, each in its turn, and which captures are registered.
+func (w *cdcWatch) catchUp() {
+	kv := w.c.kv
+	if w.seen == 0 {
+		w.seen = 1
+	}
+	events, err := kv.Watch(coord.Prefix(cdc.Root), w.seen+1).Next(over)
+	if errors.Is(err, coord.ErrCompacted) {
+		// What was stored in between is gone, unless it is there still.
+		s, err := kv.Range(context.Background(), coord.Prefix(cdc.Root), 0)
+		if err != nil {
+			return
+		}
+		events = nil
+		for _, kv := range s.KVs {
+			if kv.ModRevision > w.seen {
+				events = append(events, coord.Event{KeyValue: kv})
+			}
+		}
+		slices.SortFunc(events, func(a, b coord.Event) int { return cmp.Compare(a.ModRevision, b.ModRevision) })
+	}
+	if len(events) == 0 {
+		return
+	}
+	w.registrations()
+	for _, e := range events {
+		w.seen = max(w.seen, e.ModRevision)
+		feed, isStatus := strings.CutPrefix(e.Key, cdc.StatusKey(""))
+		var status model.ChangeFeedStatus
+		if !isStatus || e.Deleted() || json.Unmarshal([]byte(e.Value), &status) != nil {
+			continue
+		}
+		owner := w.ownerAt(e.ModRevision)
+		m := w.moment("changefeed %s: the checkpoint is %d", feed, status.CheckpointTs)
+		w.store(feed, uint64(owner), status.CheckpointTs, status.ResolvedTs, m)
+	}
+	w.checkOwner()
+}
+
+// ownerAt is the epoch of who held the office at a revision, 0 if nobody did. It is kept for when whoever
+// made that revision tells of it.
+func (w *cdcWatch) ownerAt(at coord.Revision) coord.Revision {
+	s, err := w.c.kv.Range(context.Background(), coord.Prefix(cdc.OwnerElection), at)
+	if err != nil {
+		return w.lastOwner
+	}
+	leader, _ := coord.LeaderIn(s.KVs, cdc.OwnerElection)
+	w.owners[at] = leader.Revision
+	w.lastOwner = max(w.lastOwner, leader.Revision)
+	return w.lastOwner
+}
+
+// elected is told that a capture was told that it is the owner: then nobody is before it, or ever will be.
+func (w *cdcWatch) elected(e cdc.OwnerElected) {
+	s, err := w.c.kv.Range(context.Background(), coord.Prefix(cdc.OwnerElection), 0)
+	if leader, ok := coord.LeaderIn(s.KVs, cdc.OwnerElection); ok && err == nil {
+		w.c.election.Holds(leader.Revision >= e.Epoch, "%s was told that it owns, from revision %d on, and %s was there before, since %d, and still is",
+			e.Capture, e.Epoch, leader.Value, leader.Revision)
 	}
 }
 

@@ -33,14 +33,15 @@ func atLeastOne(value string) error {
 func differential() *Scenario {
 	return &Scenario{
 		Name:     "differential",
-		Doc:      "DifferentialWriteTasks keep collections equal to what they want, against each other and rivals",
+		Doc:      "DifferentialWriteTasks keep collections equal to what they want, and others append, against each other and rivals",
 		Settings: differentialSettings,
-		Oracles:  []string{models.OracleResponders, models.OracleConverges, oracleDurable},
+		Oracles:  []string{models.OracleResponders, models.OracleConverges, oracleAppendOnly, oracleDurable},
 		Build: func(r *Run) {
 			c := addPersist(r)
 			targets, machines := addCollections(r, c)
-			c.rivals(targets)
-			c.unreliable(append(machines, rivalNode)...)
+			more, managing := addManagers(r, c)
+			c.rivals(slices.Concat(targets, more))
+			c.unreliable(slices.Concat(machines, managing, []string{rivalNode})...)
 		},
 	}
 }
@@ -55,6 +56,7 @@ func addCollections(r *Run, c *persistCluster) (targets []rivalTarget, machines 
 	for _, shard := range shardNames("d", r.Int("collections")) {
 		col := &collection{r: r, c: c, log: log, shard: shard}
 		col.shortLease = r.World.NewStream("workload", shard, "lease").N(3) == 0
+		col.retry = drawRetry(r.World.NewStream("workload", shard, "retry"))
 		for _, suffix := range shardNames("", r.Int("writers")) {
 			name := "writer-" + shard + "-" + suffix
 			w := &collectionWriter{collection: col, name: name, choices: r.World.NewStream("workload", name), want: map[string]int64{}}
@@ -94,6 +96,16 @@ type collection struct {
 	survivor int // the writer that goes on when the others are shut down
 	// shortLease is whether the leases of the writers' handles can run out within the run.
 	shortLease bool
+	retry      storage.RetryConfig
+}
+
+// drawRetry is how the tasks of a collection try again: the way they do by default, or so few times that
+// they give up now and then.
+func drawRetry(s *sim.Stream) storage.RetryConfig {
+	if s.N(2) == 0 {
+		return storage.RetryConfig{}
+	}
+	return storage.RetryConfig{Tries: 1 + int(s.N(2)), Initial: 20 * time.Millisecond, Max: 100 * time.Millisecond}
 }
 
 // config is how the writers use persist.
@@ -189,6 +201,7 @@ func (w *collectionWriter) spawn(h host.Host, client *persist.Client, readOnly b
 			return r, err
 		},
 		ReadOnly: readOnly,
+		Retry:    w.retry,
 	}), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/simrun-dev/simrun/models"
@@ -29,7 +30,11 @@ func (l *listener) run() {
 	for l.r.Working() {
 		draw := sim.NewStream(choices.Uint64(), "listener")
 		l.h.Clock().Sleep(sim.Exp(0, l.r.Duration("pace")).Sample(draw.Uint64()))
-		l.follow(l.shards[draw.N(l.mix.shards)], draw)
+		shard := l.shards[draw.N(l.mix.shards)]
+		if draw.N(6) == 0 {
+			shard = l.brief()
+		}
+		l.follow(shard, draw)
 	}
 }
 
@@ -65,7 +70,7 @@ func (l *listener) follow(shard string, draw *sim.Stream) {
 		ctx, cancel := l.h.Clock().WithTimeout(context.Background(), opTimeout)
 		err := f.next(ctx)
 		cancel()
-		if errors.Is(err, persist.ErrLeaseExpired) {
+		if errors.Is(err, persist.ErrLeaseExpired) || errors.Is(err, io.EOF) {
 			return
 		}
 	}
@@ -102,6 +107,9 @@ func (f *followed) next(ctx context.Context) error {
 	t := f.rec.begin(f.client, models.KindListen, in)
 	event, err := f.Next(ctx)
 	f.durable.check("listen", err)
+	if errors.Is(err, io.EOF) && !f.Frontier().IsEmpty() {
+		f.rec.w.Fail(models.OracleListen, "%s of shard %s is told that there is nothing to follow after %v", f.name, f.Shard(), f.Frontier())
+	}
 	switch {
 	case err == nil && event.Progress == persist.At(f.AsOf()+1) && !f.begun && len(event.Updates) == 0:
 		f.rec.end(t, f.client, models.Fail, nil) // it went past AsOf itself, which is nothing to tell

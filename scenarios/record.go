@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/simrun-dev/simrun/models"
@@ -30,14 +32,14 @@ var clientConfig = persist.Config{
 // shortLeases is how processes use persist when leases are to run out within a run.
 var shortLeases = func() persist.Config {
 	cfg := clientConfig
-	cfg.ReaderLease, cfg.HeartbeatInterval, cfg.WriterLease = 3*time.Second, 700*time.Millisecond, 2*time.Second
+	cfg.ReaderLease, cfg.HeartbeatInterval, cfg.WriterLease = 3*time.Second, 400*time.Millisecond, 500*time.Millisecond
 	return cfg
 }()
 
 // tidy makes a process do maintenance all the time: in runs as short as these little is collected
 // otherwise, and little of what collection must leave alone is ever in danger.
 func tidy(cfg persist.Config) persist.Config {
-	cfg.RollupInterval, cfg.CollectInterval, cfg.MergeBatches = 4, 4, 3
+	cfg.RollupInterval, cfg.CollectInterval, cfg.MergeBatches = 4, 4, 2
 	return cfg
 }
 
@@ -70,6 +72,9 @@ type recorder struct {
 func newRecorder(r *Run) *recorder {
 	return &recorder{r: r, w: r.World, h: models.NewHistory(), brief: map[string]bool{}}
 }
+
+// briefShards are the shards that clients close, sorted.
+func (r *recorder) briefShards() []string { return slices.Sorted(maps.Keys(r.brief)) }
 
 func (r *recorder) begin(client int, kind string, input any) models.Token {
 	if r == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -82,6 +81,16 @@ func addShardClients(r *Run, c *persistCluster, shards []string) *recorder {
 		r.Settled(name+" ending its last operation", func() bool { return cl.done })
 	}
 	r.Final(func() error { return readAll(r, c, rec, same, shards) })
+	last := addUndertaker(r, c)
+	r.Final(func() error {
+		r.World.Sleep(quiet)
+		for _, name := range rec.briefShards() {
+			if err := last.finalize(name); err != nil {
+				return fmt.Errorf("shard %s: %w", name, err)
+			}
+		}
+		return nil
+	})
 	r.Record(shardModel, rec.h)
 	r.Judge(models.Linearizable{History: rec.h})
 	r.Judge(models.Definite{History: rec.h})
@@ -109,6 +118,10 @@ type opMix struct {
 	total  uint64
 	// shortLease is whether the leases of readers and writers can run out within the run.
 	shortLease bool
+	// tidy is whether clients do maintenance all the time.
+	tidy bool
+	// patient is whether clients wait so long before they try again that others get in between.
+	patient bool
 	// shards is how many of the shards are used, and hurry how many times faster than the pace
 	// clients are: some runs are crowded.
 	shards uint64
@@ -126,6 +139,8 @@ func drawMix(w *sim.World, shards int) opMix {
 		m.total += m.weight[k]
 	}
 	m.shortLease = w.NewStream("workload", "lease").N(3) == 0
+	m.tidy = w.NewStream("workload", "tidy").N(3) == 0
+	m.patient = w.NewStream("workload", "patient").N(3) == 0
 	m.shards = 1 + w.NewStream("workload", "shards").N(uint64(shards))
 	m.hurry = []time.Duration{1, 1, 2, 4}[w.NewStream("workload", "hurry").N(4)]
 	return m
@@ -165,17 +180,26 @@ type shardHandles struct {
 }
 
 func (c *shardClient) config() persist.Config {
+	cfg := clientConfig
 	switch {
 	case c.mix.shortLease:
-		return shortLeases
-	case c.r.planned("persist.lease_expire"):
-		return expirable
+		cfg = shortLeases
+	case !c.live():
+		cfg = expirable
 	}
-	return clientConfig
+	if c.mix.tidy {
+		cfg = tidy(cfg)
+	}
+	if c.mix.patient {
+		cfg.RetryMin = 250 * time.Millisecond
+	}
+	return cfg
 }
 
 // live tells whether leases of readers can't run out within the run.
-func (c *shardClient) live() bool { return c.config() == clientConfig }
+func (c *shardClient) live() bool {
+	return !c.mix.shortLease && !c.r.planned("persist.lease_expire")
+}
 
 func (c *shardClient) boot(h host.Host) {
 	c.done = false
@@ -338,6 +362,10 @@ func (c *shardClient) downgrade(ctx context.Context, s *shardHandles, draw *sim.
 	}
 }
 
+// oracleFencing is the oracle persist/fencing: who is told for sure that its downgrade of a critical since
+// was refused has not been let in.
+const oracleFencing = "persist/fencing"
+
 // criticalID is the one critical hold that all clients fight for, each under opaques of its own
 // that only grow.
 const criticalID = "controller"
@@ -365,6 +393,10 @@ func (c *shardClient) moveCritical(ctx context.Context, client *persist.Client, 
 	got, err := s.critical.CompareAndDowngradeSince(ctx, expected, next, to)
 	c.c.durable.check("downgrade critical since", err)
 	var fenced *persist.OpaqueMismatch
+	if errors.As(err, &fenced) && !fenced.Uncertain && fenced.Actual == next && next != expected {
+		// Nobody else leaves an opaque like that.
+		c.r.World.Fail(oracleFencing, "shard %s: a downgrade of %s from opaque %d to %d was refused because it is held under %d, which it left itself", name, criticalID, expected, next, fenced.Actual)
+	}
 	switch {
 	case err == nil:
 		c.rec.end(t, c.number, models.Ok, since(got))
@@ -400,9 +432,12 @@ func readAll(r *Run, c *persistCluster, rec *recorder, same *Check, shards []str
 	h := r.World.Host()
 	client := c.client(h, clientConfig)
 	defer client.Close()
-	for _, name := range slices.Concat(shards, slices.Sorted(maps.Keys(rec.brief))) {
+	for _, name := range slices.Concat(shards, rec.briefShards()) {
 		ctx, cancel := h.Clock().WithTimeout(context.Background(), 30*time.Second)
 		err := readLast(ctx, rec, c, client, name)
+		if err == nil {
+			r.checkHistory(ctx, client, name)
+		}
 		cancel()
 		if err != nil {
 			return fmt.Errorf("shard %s: %w", name, err)

@@ -136,7 +136,7 @@ func newLife(c *Capture, session *coord.Session) *life {
 		id: fmt.Sprintf("%s.%d-%08x", c.h.Name(), c.h.Incarnation(), c.h.Rand().Uint32()),
 		mu: host.NewMutex(c.h, "cdc life"), processors: map[model.ChangeFeedID]*processor{},
 	}
-	l.node = peer.NewNode(c.h, l.id, peer.Config{}, l.receive)
+	l.node = peer.NewNode(c.h, l.id, c.cfg.Peer, l.receive)
 	l.view = newView(c.h, c.cfg.Coord, l.left)
 	l.ctx, l.end = host.WithCancel(c.h, session.Context())
 	return l

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/simrun-dev/simrun/system/cdc/model"
+	"github.com/simrun-dev/simrun/system/cdc/peer"
 	"github.com/simrun-dev/simrun/system/cdc/sink"
 	"github.com/simrun-dev/simrun/system/cdc/source"
 	"github.com/simrun-dev/simrun/system/coord"
@@ -40,6 +41,8 @@ type Config struct {
 	// SafepointTTL is how long the upstream store keeps history without hearing of an owner. Default
 	// 24 h.
 	SafepointTTL time.Duration
+	// Peer are the limits of what captures tell each other.
+	Peer peer.Config
 	// MaxBuffered is how many rows of a key span that could be written are read ahead. Default 4096.
 	MaxBuffered int
 

@@ -32,5 +32,8 @@ var (
 // errDuplicate restarts a processor that was told to do two things with a key span at once.
 var errDuplicate = errors.New("cdc: an operation on the key span is under way already")
 
+// errAnswerLost is a failed write to a sink of which nothing is known: only simulations have it.
+var errAnswerLost = errors.New("cdc: the sink's answer was lost")
+
 // notOwner is ErrNotOwner on the wire.
 var notOwner = &rpc.Error{Code: "cdc/not-owner", Message: ErrNotOwner.Error()}

@@ -108,6 +108,10 @@ func (o *owner) tick(ctx context.Context) error {
 		o.requeue(jobs)
 		return nil
 	}
+	if o.h.Buggify("cdc/an owner is slow to schedule") && o.h.Rand().IntN(8) == 0 {
+		// By then others may have taken over.
+		sleep(bounded, o.h, time.Duration(o.h.Rand().Int64N(int64(o.cfg.Timeout/2))))
+	}
 	for _, id := range slices.Sorted(maps.Keys(o.feeds)) {
 		if now.feeds[id] == nil {
 			o.feeds[id].stop()

@@ -64,7 +64,7 @@ func (l *pipeline) run(s sink.Sink) {
 		l.fail(l.flush(out))
 		l.tasks.Wait()
 		if l.h.Buggify("cdc/a key span takes long to end") {
-			l.h.Clock().Sleep(time.Duration(l.h.Rand().Int64N(int64(time.Second))))
+			l.h.Clock().Sleep(time.Duration(l.h.Rand().Int64N(int64(2 * time.Second))))
 		}
 		out.Close()
 		l.cfg.Observer.Observe(SpanStopped{Feed: l.feed, Capture: l.capture, Span: l.span})
@@ -185,7 +185,13 @@ func (l *pipeline) flush(out sink.Span) error {
 			}
 			continue
 		}
+		if l.rarely("cdc/a write to the sink takes long") {
+			sleep(l.life, l.h, time.Duration(l.h.Rand().Int64N(int64(3*time.Second))))
+		}
 		fresh, err := out.Write(l.life, rows, upTo)
+		if err == nil && l.rarely("cdc/the answer of a write to the sink is lost") {
+			err = errAnswerLost
+		}
 		if err != nil {
 			l.h.Sometimes("cdc: a write to the sink failed", l.life.Err() == nil)
 			return err
@@ -201,6 +207,9 @@ func (l *pipeline) flush(out sink.Span) error {
 		sleep(l.life, l.h, l.cfg.FlushInterval)
 	}
 }
+
+// rarely is Buggify for what a pipeline comes by many times a second.
+func (l *pipeline) rarely(site string) bool { return l.h.Buggify(site) && l.h.Rand().IntN(8) == 0 }
 
 // raiseBarrier tells the pipeline the changefeed's resolved ts.
 func (l *pipeline) raiseBarrier(ts model.Ts) {

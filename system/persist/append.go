@@ -59,6 +59,9 @@ func (m *machine) compareAndAppend(ctx context.Context, b batch, id WriterID, to
 			if err := wait.wait(ctx); err != nil {
 				return open(err)
 			}
+			if err := m.dawdle(ctx, "persist/dawdle before an append is retried"); err != nil {
+				return open(err)
+			}
 			continue
 		}
 		if err != nil {

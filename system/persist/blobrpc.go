@@ -60,7 +60,7 @@ func ServeBlob(h host.Host, port string) (*rpc.Server, error) {
 	}
 	s := rpc.NewService()
 	HandleBlob(s, b)
-	return rpc.Serve(h, port, s, rpc.ServerOptions{})
+	return rpc.Serve(h, port, s, serverOptions(h))
 }
 
 // BlobClient is a Blob that is served elsewhere.

@@ -73,7 +73,7 @@ func ServeConsensus(h host.Host, port string) (*rpc.Server, error) {
 	}
 	s := rpc.NewService()
 	HandleConsensus(s, c)
-	return rpc.Serve(h, port, s, rpc.ServerOptions{})
+	return rpc.Serve(h, port, s, serverOptions(h))
 }
 
 // ConsensusClient is a Consensus that is served elsewhere.

@@ -19,6 +19,8 @@ type DiskConsensus struct {
 	// Of the writing task: the sizes in bytes of a log below which it is not worth rewriting, and
 	// at which it is next looked at.
 	minCompact, compactAt int64
+	// slack is how many times as large as what is live the log has to be to be rewritten.
+	slack int64
 
 	mu        *host.Mutex
 	registers registers // what is durable
@@ -44,19 +46,18 @@ const (
 	maxGroup = 128
 	// defaultMinCompact is the minCompact of a DiskConsensus.
 	defaultMinCompact = 1 << 20
+	// defaultSlack is the slack of a DiskConsensus.
+	defaultSlack = 4
 )
 
 // OpenDiskConsensus opens the store in the directory of the host's disk, "" for the root. It
 // fails with ErrCorrupt when the log is damaged elsewhere than at its end.
 func OpenDiskConsensus(h host.Host, dir string) (*DiskConsensus, error) {
 	d := &DiskConsensus{
-		h: h, registers: registers{}, minCompact: defaultMinCompact,
+		h: h, registers: registers{}, minCompact: defaultMinCompact, slack: defaultSlack,
 		mu:        host.NewMutex(h, "disk consensus"),
 		proposals: host.NewChan[*proposal](h, "disk consensus proposals", maxGroup),
 		closed:    host.NewChan[struct{}](h, "disk consensus closed", 0),
-	}
-	if h.Buggify("persist/small consensus log") {
-		d.minCompact = 1 << 12
 	}
 	d.compactAt = d.minCompact
 	var err error
@@ -222,14 +223,17 @@ func (d *DiskConsensus) commit(group []*proposal) {
 	}
 }
 
-// compact rewrites the log once most of it is versions dropped since. The log is at least four
-// times what is live then, and comes back only after it grew as much again.
+// compact rewrites the log once most of it is versions dropped since. The log is a number of times
+// what is live then, and comes back only after it grew as much again.
 func (d *DiskConsensus) compact() {
+	if d.slack == defaultSlack && d.h.Buggify("persist/small consensus log") {
+		d.minCompact, d.slack, d.compactAt = 1<<10, 2, 1<<10
+	}
 	if d.log.size < d.compactAt {
 		return
 	}
 	payloads, live := d.livePayloads()
-	d.compactAt = max(d.minCompact, 4*live)
+	d.compactAt = max(d.minCompact, d.slack*live)
 	if d.log.size < d.compactAt {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/simrun-dev/simrun/system/host"
 )
@@ -93,6 +94,12 @@ func (m *machine) deleteBlobs(ctx context.Context, keys ...string) error {
 
 // fetch is fetchBatches of batches that the handle has pinned.
 func (r *ReadHandle) fetch(ctx context.Context, batches []batch) ([][]Update, error) {
+	if r.m.h.Buggify("persist/dawdle before fetching") {
+		// The pin has to last however long it takes.
+		if err := sleep(ctx, r.m.h, time.Duration(r.m.h.Rand().Int64N(int64(4*time.Second)))); err != nil {
+			return nil, err
+		}
+	}
 	updates, err := r.m.fetchBatches(ctx, batches)
 	if !errors.Is(err, ErrMissingBlob) {
 		return updates, err

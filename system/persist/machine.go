@@ -173,7 +173,11 @@ func (m *machine) command(ctx context.Context, work func(next *state, now uint64
 		if work(next, now) == decline {
 			return base, nil
 		}
+		registered := next.checkNewcomers(base, now)
+		m.h.Always("persist: a reader's lease begins when it is registered", registered == nil, "%s: %v", m.shard, registered)
+		since := next.Since
 		readers, writers := next.expireLeases(now)
+		m.h.Always("persist: leases that run out leave the since where it is", next.Since == since, "%s: %v, %v before", m.shard, next.Since, since)
 		m.h.Sometimes("persist: a reader's lease expired", readers > 0)
 		m.h.Sometimes("persist: a writer's lease expired", writers > 0)
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
+	"time"
 
 	"github.com/simrun-dev/simrun/system/host"
 )
@@ -119,6 +120,9 @@ func (l *recordLog) append(payload []byte) (undone bool, err error) {
 	}
 	frame := buildFrame(l.next, payload)
 	_, err = l.file.WriteAt(frame, l.size)
+	if l.h.Buggify("persist/dawdle before syncing a log") {
+		l.h.Clock().Sleep(time.Duration(l.h.Rand().Int64N(int64(200 * time.Millisecond))))
+	}
 	if err == nil {
 		err = l.file.Sync()
 	}

@@ -202,8 +202,22 @@ func (s *state) checkSuccessor(later *state) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(later.Writers)) {
 		w := later.Writers[id]
-		if was, ok := s.Writers[id]; ok && (w.LastUpper.Before(was.LastUpper) || w.Heartbeat < was.Heartbeat) {
+		was, ok := s.Writers[id]
+		// A writer that was forgotten in between, and is back, tells the time of its clock anew.
+		aged := later.SeqNo == s.SeqNo+1 && w.Heartbeat < was.Heartbeat
+		if ok && (w.LastUpper.Before(was.LastUpper) || aged) {
 			return fmt.Errorf("writer %s went back from %v at version %d to %v at %d", id, was, s.SeqNo, w, later.SeqNo)
+		}
+	}
+	return nil
+}
+
+// checkNewcomers states that the readers that s, made at the time now, has and the version before it has
+// not were heard of then, and tells which was not: its lease would be over sooner than it thinks.
+func (s *state) checkNewcomers(before *state, now uint64) error {
+	for _, id := range slices.Sorted(maps.Keys(s.Readers)) {
+		if _, ok := before.Readers[id]; !ok && s.Readers[id].Heartbeat < now {
+			return fmt.Errorf("reader %s is registered at %d ms as one that was heard of at %d ms", id, now, s.Readers[id].Heartbeat)
 		}
 	}
 	return nil

@@ -403,3 +403,19 @@ func TestStateEncoding(t *testing.T) {
 		require.Equal(t, s.Critical, back.Critical)
 	}
 }
+
+// A writer whose lease ran out, and whose clock was set back since, is not one that went back.
+func TestForgottenWriterComesBack(t *testing.T) {
+	known := aState()
+	forgotten, _ := apply(t, known, func(next *state) verdict {
+		_, writers := next.expireLeases(known.Writers["w"].Heartbeat + lease + 1)
+		require.Equal(t, 1, writers)
+		return commit
+	})
+	back, v := apply(t, forgotten, func(next *state) (v verdict) {
+		_, v = next.compareAndAppend(batch{Lower: At(10), Upper: At(20)}, "w", "t2", known.Writers["w"].Heartbeat-1, lease)
+		return v
+	})
+	require.Equal(t, commit, v)
+	require.NoError(t, known.checkSuccessor(back))
+}

@@ -3,6 +3,7 @@ package persist
 import (
 	"errors"
 
+	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/rpc"
 )
 
@@ -13,6 +14,14 @@ const (
 	codeCorrupt       = "persist/corrupt"
 	codeInvalidSeqNo  = "persist/invalid-seqno"
 )
+
+// serverOptions are the limits of a store's server.
+func serverOptions(h host.Host) rpc.ServerOptions {
+	if h.Buggify("persist/one worker a connection") {
+		return rpc.ServerOptions{MaxInFlight: 1}
+	}
+	return rpc.ServerOptions{}
+}
 
 // toWire is a store's error as its server answers it.
 func toWire(err error) error {

@@ -87,7 +87,7 @@ func TestTransactionsAndTheirLogs(t *testing.T) {
 				{Span: 1, Key: "apple", CommitTs: second, Value: "3", Prev: "2", Existed: true},
 				{Span: 1, Key: "apple", CommitTs: third, Deleted: true, Prev: "3", Existed: true},
 			}, changes.Rows)
-			require.Equal(t, third, changes.Next.After)
+			require.Equal(t, changes.Resolved, changes.Next.After)
 			require.GreaterOrEqual(t, changes.Resolved, third)
 			for asOf, want := range map[model.Ts]map[string]string{add1: {}, first: {"apple": "2"}, second: {"apple": "3"}, third: {}} {
 				rows, err := s.Snapshot(background, 1, asOf)
@@ -213,6 +213,29 @@ func TestSafepoints(t *testing.T) {
 		require.NoError(t, s.Release(background, "b"))
 		require.NoError(t, s.Release(background, "nobody"))
 		require.Equal(t, at[4], hold("a", at[4], time.Hour))
+	})
+}
+
+// What everybody has read may be given up: that must not cut off the reader of a key span in which nothing
+// happens, who has no rows to move on with.
+func TestReaderOfAnIdleKeySpanKeepsUpWithTheSafepoint(t *testing.T) {
+	onStore(t, source.Config{}, func(w *sim.World, s *source.Store, _ func() *source.Store) {
+		_, err := s.AddSpan(background, 1, "", "")
+		require.NoError(t, err)
+		at := source.Cursor{Span: 1}
+		for range 20 {
+			changes, err := s.Changes(background, at)
+			require.NoError(t, err)
+			require.Empty(t, changes.Rows)
+			at = changes.Next
+			_, err = s.Safepoint(background, "the reader", changes.Resolved-1, time.Hour)
+			require.NoError(t, err)
+			w.Sleep(time.Second)
+		}
+		ts := commit(t, s, source.Put("k", "v"))
+		changes, err := s.Changes(background, at)
+		require.NoError(t, err)
+		require.Equal(t, ts, changes.Rows[0].CommitTs)
 	})
 }
 

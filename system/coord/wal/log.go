@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/simrun-dev/simrun/system/host"
 )
@@ -110,6 +111,13 @@ func (l *Log) Append(record []byte) (undone bool, err error) {
 	}
 	frame := buildFrame(l.next, record)
 	_, err = l.file.WriteAt(frame, l.size)
+	if err == nil && l.h.Buggify("coord/wal/a sync takes long") {
+		longest := 100 * time.Millisecond
+		if l.h.Rand().IntN(16) == 0 {
+			longest = 2 * time.Second // longer than clients wait
+		}
+		l.h.Clock().Sleep(time.Duration(l.h.Rand().Int64N(int64(longest))))
+	}
 	if err == nil {
 		err = l.file.Sync()
 	}
