@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -93,8 +94,17 @@ type cell struct {
 func (c cell) String() string { return c.value.String() }
 func (c cell) size() int      { return len(c.value) }
 
-// cellKinds are the kinds of operation on cells that a model has.
-type cellKinds map[string]bool
+// What the models of cells have: kinds of operation and the types of their inputs.
+var (
+	registerInputs    = map[string]reflect.Type{KindRead: reflect.TypeFor[Get](), KindWrite: reflect.TypeFor[Put]()}
+	casRegisterInputs = map[string]reflect.Type{
+		KindRead: reflect.TypeFor[Get](), KindWrite: reflect.TypeFor[Put](), KindCAS: reflect.TypeFor[CompareAndSet](),
+	}
+	kvInputs = map[string]reflect.Type{
+		KindGet: reflect.TypeFor[Get](), KindPut: reflect.TypeFor[Put](), KindCAS: reflect.TypeFor[CompareAndSet](),
+		KindAppend: reflect.TypeFor[Append](), KindDelete: reflect.TypeFor[Delete](),
+	}
+)
 
 // cellSpec is the specification of keys with values, each key an object of its own.
 //
@@ -105,7 +115,7 @@ type cellKinds map[string]bool
 // So the state notes that a value made by an open operation is owed to an operation that sees it,
 // and no operation that does not may come next. Together with pruneCell, which drops what nothing
 // can see at all, this leaves an open operation a choice only where its own value was seen.
-func cellSpec(oracle string, kinds cellKinds) Spec[cell] {
+func cellSpec(oracle string, inputs map[string]reflect.Type) Spec[cell] {
 	return Spec[cell]{
 		Oracle: oracle,
 		Object: func(op *Op) string { return cellKey(op) },
@@ -115,7 +125,7 @@ func cellSpec(oracle string, kinds cellKinds) Spec[cell] {
 			return get || op.Outcome == Fail
 		},
 		Alike:   func(op *Op) any { return op.Input },
-		Check:   func(op *Op) error { return checkCell(op, kinds) },
+		Check:   func(op *Op) error { return checkCell(op, inputs) },
 		prepare: prepareCell,
 	}
 }
@@ -137,34 +147,14 @@ func cellKey(op *Op) string {
 }
 
 // checkCell refuses operations that are none of the model's.
-func checkCell(op *Op, kinds cellKinds) error {
-	if !kinds[op.Kind] {
-		return errKind(op)
+func checkCell(op *Op, inputs map[string]reflect.Type) error {
+	if err := checkInput(op, inputs); err != nil {
+		return err
 	}
-	var want any
-	fits := false
-	switch op.Kind {
-	case KindRead, KindGet:
-		_, fits = op.Input.(Get)
-		want = Get{}
-	case KindWrite, KindPut:
-		_, fits = op.Input.(Put)
-		want = Put{}
-	case KindCAS:
-		_, fits = op.Input.(CompareAndSet)
-		want = CompareAndSet{}
-	case KindAppend:
-		in, ok := op.Input.(Append)
-		if _, text := in.Value.Text(); ok && !text {
+	if in, ok := op.Input.(Append); ok {
+		if _, text := in.Value.Text(); !text {
 			return fmt.Errorf("operation #%d appends %v; only strings can be appended", op.ID, in.Value)
 		}
-		fits, want = ok, Append{}
-	case KindDelete:
-		_, fits = op.Input.(Delete)
-		want = Delete{}
-	}
-	if !fits {
-		return errInput(op, want)
 	}
 	_, found := op.Output.(Found)
 	_, mismatch := op.Output.(Mismatch)
@@ -178,16 +168,6 @@ func checkCell(op *Op, kinds cellKinds) error {
 		return errOutput(op)
 	}
 	return nil
-}
-
-// errKind says that an operation is of a kind that the model does not have.
-func errKind(op *Op) error {
-	return fmt.Errorf("operation #%d is of kind %q, which the model does not have", op.ID, op.Kind)
-}
-
-// errInput says that an operation was recorded with the wrong type of input.
-func errInput(op *Op, want any) error {
-	return fmt.Errorf("operation #%d of kind %s has an input of type %T; record it with %T", op.ID, op.Kind, op.Input, want)
 }
 
 const emptyText Value = `""`

@@ -3,6 +3,7 @@ package models
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,7 +147,10 @@ func checkUTF8(v reflect.Value) error {
 // with
 // # are skipped. Positions need only be in one total order: nanoseconds of one monotonic clock
 // will do. Lines may come in any order. Errors are [FormatError], or the reader's own.
-func (s Schema) Read(r io.Reader) (*History, error) {
+func (s Schema) Read(r io.Reader) (*History, error) { return s.read(r, nil) }
+
+// read is Read with a check of each operation, unless that is nil.
+func (s Schema) read(r io.Reader, check func(op *Op) error) (*History, error) {
 	h := NewHistory()
 	in := bufio.NewReader(r)
 	lineOf := map[int]int{}
@@ -164,6 +168,11 @@ func (s Schema) Read(r io.Reader) (*History, error) {
 				return nil, &FormatError{Line: number, Err: fmt.Errorf("id %d is already used on line %d", op.ID, first)}
 			}
 			lineOf[op.ID] = number
+			if check != nil {
+				if err := check(op); err != nil {
+					return nil, &FormatError{Line: number, Err: err}
+				}
+			}
 			h.ops = append(h.ops, op)
 		}
 		if errors.Is(err, io.EOF) {
@@ -261,12 +270,14 @@ func checkEnds(op *Op) error {
 		return fmt.Errorf("positions must stay below 2^62")
 	case op.Return < op.Call:
 		return fmt.Errorf("returns at %d, before its call at %d", op.Return, op.Call)
+	case op.ReturnNS < op.CallNS:
+		return fmt.Errorf("returns at time %d ns, before its call at %d ns", op.ReturnNS, op.CallNS)
 	}
 	return nil
 }
 
 func decodeAs(as reflect.Type, raw json.RawMessage) (any, error) {
-	if len(raw) == 0 {
+	if len(raw) == 0 || string(raw) == "null" {
 		return nil, fmt.Errorf("missing")
 	}
 	value := reflect.New(as)
@@ -276,11 +287,35 @@ func decodeAs(as reflect.Type, raw json.RawMessage) (any, error) {
 	return value.Elem().Interface(), nil
 }
 
+// jsonWord says of a Go type what it is in JSON.
+func jsonWord(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number, not negative"
+	case reflect.Bool:
+		return "true or false"
+	}
+	return "a " + t.Kind().String()
+}
+
 // strict decodes one JSON value that has no field the target does not know.
 func strict(text []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
+	err := dec.Decode(into)
+	mistyped, ok := err.(*json.UnmarshalTypeError) // not a wrapped one: types that read themselves say more
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the line ends within a value")
+	case ok:
+		return fmt.Errorf("%s is a %s; want %s", cmp.Or(mistyped.Field, "the value"), mistyped.Value, jsonWord(mistyped.Type))
+	case err != nil:
 		return err
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {

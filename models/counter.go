@@ -82,24 +82,16 @@ func counterSpec() Spec[int64] {
 	}
 }
 
+var counterInputs = map[string]reflect.Type{
+	KindAdd: reflect.TypeFor[Add](), KindRead: reflect.TypeFor[ReadCounter](),
+}
+
 func checkCounter(op *Op) error {
-	_, count := op.Output.(Count)
-	switch op.Kind {
-	case KindAdd:
-		if _, ok := op.Input.(Add); !ok {
-			return errInput(op, Add{})
-		}
-	case KindRead:
-		if _, ok := op.Input.(ReadCounter); !ok {
-			return errInput(op, ReadCounter{})
-		}
-		if op.Outcome == Ok && !count {
-			return errOutput(op)
-		}
-	default:
-		return errKind(op)
+	if err := checkInput(op, counterInputs); err != nil {
+		return err
 	}
-	if op.Output != nil && !(count && op.Outcome == Ok) {
+	_, count := op.Output.(Count)
+	if op.Output != nil && !(count && op.Outcome == Ok) || op.Kind == KindRead && op.Outcome == Ok && !count {
 		return errOutput(op)
 	}
 	return nil
@@ -201,11 +193,10 @@ func counterModel() Model {
 		Name: "counter",
 		Doc:  "counters that are added to and read",
 		Schema: Schema{
-			Inputs: map[string]reflect.Type{
-				KindAdd: reflect.TypeFor[Add](), KindRead: reflect.TypeFor[ReadCounter](),
-			},
+			Inputs:  counterInputs,
 			Outputs: map[string]reflect.Type{"count": reflect.TypeFor[Count]()},
 		},
+		Check:   checkCounter,
 		Jepsen:  counterFromJepsen,
 		Oracles: func(h *History) []Oracle { return []Oracle{Counters(h)} },
 	}

@@ -34,7 +34,8 @@
 // [Sequential] splits a history by object. For each, the model drops operations of unknown
 // outcome that can't matter (cell_prune.go) and, where it can, decides without a search
 // (counter_slots.go, queue_patterns.go, set_growing.go). What is left is searched (search.go), and
-// a violation made small (window.go).
+// a violation made small (window.go). Small objects go to Porcupine as well, by the bare
+// specification, and the two must agree (confirm.go).
 //
 // # How shards are judged
 //

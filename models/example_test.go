@@ -52,3 +52,13 @@ func Example() {
 	// shard orders: #3 client 3 snapshot(shard orders, as of 4) = ok 2 rows: "op-1" x1, "op-2" x1, from 5ms to 6ms differs from what was appended at times <= 4: 1 too many: "op-2" (#2 of client 2 at time 3, answered upper mismatch(current [5]))
 	// fail
 }
+
+func ExampleKV() {
+	h := models.NewHistory()
+	put := h.Begin(1, models.KindPut, models.Put{Key: "x", Value: models.Text("new")}, 1, 1_000)
+	h.End(put, models.Ok, nil, 2, 2_000)
+	get := h.Begin(2, models.KindGet, models.Get{Key: "x"}, 3, 3_000)
+	h.End(get, models.Ok, models.Found{}, 4, 4_000)
+	fmt.Println(models.KV(h).Judge().Verdict)
+	// Output: fail
+}

@@ -26,6 +26,11 @@ func TestFormatsAreTold(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, h.Len(), text)
 	}
+	for _, text := range []string{"\uFEFF" + jepsenWrite, "\uFEFF{:process 0, :type :invoke, :f :write, :value 4}"} {
+		h, err := m.Read(strings.NewReader(text), FormatAuto)
+		require.NoError(t, err, "a byte order mark")
+		require.Equal(t, 1, h.Len())
+	}
 	for _, text := range []string{"", "\n\n", "# only a comment\n", "[]", "INFO  other - x\n"} {
 		_, err := m.Read(strings.NewReader(text), FormatAuto)
 		require.ErrorIs(t, err, ErrEmpty, text)
@@ -64,11 +69,9 @@ func TestBadLinesAreNamed(t *testing.T) {
 		{"INFO  jepsen.util - 0\t:ok\t:read\t4\n", "but it has invoked :write on line 1"},
 		{"INFO  jepsen.util - 1\t:invoke\t:enqueue\t4\n", "the model has no operation :enqueue"},
 		{"INFO  jepsen.util - 1\t:invoke\t:cas\t[4\n", `value "[4": the input ends`},
+		{"INFO  jepsen.util - 1\t:invoke\t:put\t4\n", "the model has no operation :put; it has cas, read, write"},
 	} {
 		text := jepsenWrite + c.text
-		if c.says == "but it has invoked :write on line 1" {
-			text = jepsenWrite + c.text
-		}
 		if strings.Contains(c.says, "has not invoked") {
 			text = strings.Replace(jepsenWrite, "- 0", "- 3", 1) + c.text
 		}
@@ -85,6 +88,16 @@ func TestBadLinesAreNamed(t *testing.T) {
 	} {
 		requireBadLine(t, good+c.text, 2, c.says)
 	}
+	requireBadLine(t, "{:process 0, :type :invoke, :f :read, :time 50}\n{:process 0, :type :ok, :f :read, :time 5}", 2,
+		"process 0 completes :read at time 5, but it has invoked it at 50")
+	requireBadLine(t, "\n\x1f\x8b garbage", 2, "begins neither JSON Lines, EDN nor a log of Jepsen's")
+	requireBadLine(t, `{"client":1,"kind":"read","input":{},"outcome":"ok","call":1,"return":2}`, 1, "has outcome ok without an output")
+	requireBadLine(t, `{"client":1,"kind":"read","input":null,"outcome":"unknown","call":1}`, 1, "input: missing")
+	requireBadLine(t, `{"client":1,"kind":"read"`, 1, "the line ends within a value")
+	requireBadLine(t, `{"client":1,"kind":"read","input":{},"outcome":"unknown","call":-1}`, 1, "call is a number -1; want a whole number, not negative")
+	requireBadLine(t, `{"client":1,"kind":"read","input":7,"outcome":"unknown","call":1}`, 1, "input: the value is a number; want an object")
+	requireBadLine(t, `{"client":1,"kind":"write","input":{"value":1},"outcome":"ok","call":1,"return":2,"call_ns":9,"return_ns":8}`, 1,
+		"returns at time 8 ns, before its call at 9 ns")
 	requireBadLine(t, "{\"client\":1}\n", 1, `unknown kind ""`)
 }
 
@@ -131,7 +144,7 @@ func TestEntriesOfEveryModel(t *testing.T) {
 		{setModel(), Entry{F: "remove", Value: "5"}, KindRemove, RemoveElement{"", "5"}, nil, ""},
 		{queueModel(), Entry{F: "dequeue", Answer: "5", Outcome: Ok}, KindDequeue, Dequeue{}, Item{"5"}, ""},
 		{queueModel(), Entry{F: "dequeue", Outcome: Ok}, KindDequeue, Dequeue{}, EmptyQueue{}, ""},
-		{queueModel(), Entry{F: "drain", Outcome: Ok}, "", nil, nil, "drains are not FIFO dequeues"},
+		{queueModel(), Entry{F: "drain", Outcome: Ok}, "", nil, nil, "a :drain is not a dequeue"},
 		{counterModel(), Entry{F: "add", Value: "5"}, KindAdd, Add{"", 5}, nil, ""},
 		{counterModel(), Entry{F: "dec"}, KindAdd, Add{"", -1}, nil, ""},
 		{counterModel(), Entry{F: "read", Answer: `"x"`, Outcome: Ok}, "", nil, nil, "want a whole number"},

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,13 +98,16 @@ func halfOf(value any) (*half, error) {
 		}
 		return nil, fmt.Errorf("its :process is %v; want a number", process)
 	}
-	for name, into := range map[edn.Keyword]*string{"type": &h.kind, "f": &h.f} {
-		v, _ := fields.Get(name)
+	for _, word := range []struct {
+		name edn.Keyword
+		into *string
+	}{{"type", &h.kind}, {"f", &h.f}} {
+		v, _ := fields.Get(word.name)
 		text, ok := v.(edn.Keyword)
 		if !ok {
-			return nil, fmt.Errorf("its :%s is %v; want a keyword", name, v)
+			return nil, fmt.Errorf("its :%s is %v; want a keyword", word.name, v)
 		}
-		*into = string(text)
+		*word.into = string(text)
 	}
 	if v, ok := fields.Get("key"); ok {
 		if h.key = (Entry{}).keyText(valueOf(v)); v == nil {
@@ -324,7 +329,8 @@ func (m Model) pairUp(next func() (*half, error)) (*History, error) {
 			return nil, &FormatError{Line: now.line, Err: err}
 		}
 	}
-	for _, b := range open {
+	unfinished := slices.SortedFunc(maps.Values(open), func(a, b *begun) int { return a.op.ID - b.op.ID })
+	for _, b := range unfinished {
 		if err := m.settle(b, nil); err != nil {
 			return nil, &FormatError{Line: b.half.line, Err: err}
 		}
@@ -368,6 +374,9 @@ func (m Model) take(h *History, open map[int64]*begun, now *half, position uint6
 		return fmt.Errorf("process %d completes :%s, but it has invoked :%s on line %d",
 			now.process, now.f, before.half.f, before.half.line)
 	}
+	if now.timed && before.half.timed && now.ns < before.half.ns {
+		return fmt.Errorf("process %d completes :%s at time %d, but it has invoked it at %d", now.process, now.f, now.ns, before.half.ns)
+	}
 	delete(open, now.process)
 	op := before.op
 	op.ReturnNS = ns
@@ -390,5 +399,13 @@ func (m Model) settle(b *begun, end *half) (err error) {
 		}
 	}
 	b.op.Kind, b.op.Input, b.op.Output, err = m.Jepsen(e)
-	return err
+	switch {
+	case err != nil:
+		return err
+	case m.Schema.Inputs[b.op.Kind] == nil:
+		return fmt.Errorf("%w; it has %s", errFunction(e.F), names(m.Schema.Inputs))
+	case m.Check != nil:
+		return m.Check(b.op)
+	}
+	return nil
 }

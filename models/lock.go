@@ -190,24 +190,13 @@ func lockStep(s lockState, op *Op, timed bool) (lockState, bool) {
 	return next, next.now <= end
 }
 
+var lockInputs = map[string]reflect.Type{
+	KindAcquire: reflect.TypeFor[Acquire](), KindRenew: reflect.TypeFor[Renew](), KindRelease: reflect.TypeFor[Release](),
+}
+
 func checkLock(op *Op) error {
-	var want any
-	fits := false
-	switch op.Kind {
-	case KindAcquire:
-		_, fits = op.Input.(Acquire)
-		want = Acquire{}
-	case KindRenew:
-		_, fits = op.Input.(Renew)
-		want = Renew{}
-	case KindRelease:
-		_, fits = op.Input.(Release)
-		want = Release{}
-	default:
-		return errKind(op)
-	}
-	if !fits {
-		return errInput(op, want)
+	if err := checkInput(op, lockInputs); err != nil {
+		return err
 	}
 	_, granted := op.Output.(Granted)
 	_, held := op.Output.(Held)
@@ -243,12 +232,10 @@ func lockModel() Model {
 		Name: "lock",
 		Doc:  "locks with leases and fencing tokens",
 		Schema: Schema{
-			Inputs: map[string]reflect.Type{
-				KindAcquire: reflect.TypeFor[Acquire](), KindRenew: reflect.TypeFor[Renew](),
-				KindRelease: reflect.TypeFor[Release](),
-			},
+			Inputs:  lockInputs,
 			Outputs: map[string]reflect.Type{"granted": reflect.TypeFor[Granted](), "held": reflect.TypeFor[Held]()},
 		},
+		Check:   checkLock,
 		Jepsen:  lockFromJepsen,
 		Oracles: func(h *History) []Oracle { return []Oracle{Locks(h)} },
 	}

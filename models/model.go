@@ -16,6 +16,10 @@ type Model struct {
 	Doc string
 	// Schema reads and writes histories of the model.
 	Schema Schema
+	// Check reports what an operation was wrongly recorded with, such as an answer of a type that
+	// its kind does not have: reading a history then fails, with the line. Nil: nothing is checked
+	// that the schema does not say.
+	Check func(op *Op) error
 	// Jepsen makes an operation of an entry of a Jepsen history. Nil: the model reads none.
 	Jepsen func(e Entry) (kind string, input, output any, err error)
 	// Oracles are what judges a history.

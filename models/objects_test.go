@@ -329,15 +329,15 @@ func TestWronglyRecorded(t *testing.T) {
 		"register": {
 			{did(1, 1, 2, KindCAS, CompareAndSet{}, nil), `is of kind "cas", which the model does not have`},
 			{did(1, 1, 2, KindRead, Put{}, Found{}), "has an input of type models.Put; record it with models.Get"},
-			{did(1, 1, 2, KindRead, Get{}, nil), "which the kind does not have"},
+			{did(1, 1, 2, KindRead, Get{}, nil), "has outcome ok without an output"},
 		},
 		"kv": {
 			{did(1, 1, 2, KindAppend, Append{"", "7"}, nil), "appends 7; only strings can be appended"},
 			{did(1, 1, 2, KindPut, Put{}, Found{}), "which the kind does not have"},
 		},
 		"set":     {{did(1, 1, 2, KindRead, ReadSet{}, Count{}), "which the kind does not have"}},
-		"queue":   {{did(1, 1, 2, KindDequeue, Dequeue{}, nil), "which the kind does not have"}, {did(1, 1, 2, "push", nil, nil), `kind "push"`}},
-		"counter": {{did(1, 1, 2, KindRead, ReadCounter{}, nil), "which the kind does not have"}},
+		"queue":   {{did(1, 1, 2, KindDequeue, Dequeue{}, nil), "has outcome ok without an output"}, {did(1, 1, 2, "push", nil, nil), `kind "push"`}},
+		"counter": {{did(1, 1, 2, KindRead, ReadCounter{}, nil), "has outcome ok without an output"}},
 		"lock":    {{did(1, 1, 2, KindRenew, Renew{}, Granted{1}), "which the kind does not have"}},
 	} {
 		m, err := Lookup(model)

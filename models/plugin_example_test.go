@@ -30,10 +30,7 @@ func tickets(h *models.History) models.Oracle {
 	}}
 }
 
-// A model of one's own: registered before [models.Lookup] is asked, by an init function say, it
-// is there for `simrun check --model tickets`. Its oracle judges runs of a scenario as well, with
-// run.Judge(tickets(history)).
-func ExampleRegister() {
+func init() {
 	models.Register(models.Model{
 		Name: "tickets",
 		Doc:  "offices that hand out numbered tickets",
@@ -43,7 +40,12 @@ func ExampleRegister() {
 		},
 		Oracles: func(h *models.History) []models.Oracle { return []models.Oracle{tickets(h)} },
 	})
+}
 
+// A model of one's own: registered before [models.Lookup] is asked, it is there for
+// `simrun check --model tickets`. Its oracle judges runs of a scenario as well, with
+// run.Judge(tickets(history)).
+func ExampleRegister() {
 	m, _ := models.Lookup("tickets")
 	h, err := m.Read(strings.NewReader(`
 {"client":1,"kind":"take","input":{"office":"A"},"outcome":"ok","output":{"ticket":{"number":1}},"call":1,"return":2}
@@ -63,14 +65,4 @@ func ExampleRegister() {
 	//   #4 client 3 take{A} = ok {3}, @4 to @5
 	//   whatever it was before: 0, 1, 2, 3
 	//   Smallest failing window: @4 to @7, 2 of the object's 4 operations
-}
-
-func ExampleKV() {
-	h := models.NewHistory()
-	put := h.Begin(1, models.KindPut, models.Put{Key: "x", Value: models.Text("new")}, 1, 1_000)
-	h.End(put, models.Ok, nil, 2, 2_000)
-	get := h.Begin(2, models.KindGet, models.Get{Key: "x"}, 3, 3_000)
-	h.End(get, models.Ok, models.Found{}, 4, 4_000)
-	fmt.Println(models.KV(h).Judge().Verdict)
-	// Output: fail
 }

@@ -1,7 +1,7 @@
 package models
 
 import (
-	"fmt"
+	"errors"
 	"reflect"
 	"strings"
 )
@@ -96,26 +96,19 @@ func queueSpec() Spec[backlog] {
 	}
 }
 
+var queueInputs = map[string]reflect.Type{
+	KindEnqueue: reflect.TypeFor[Enqueue](), KindDequeue: reflect.TypeFor[Dequeue](),
+}
+
 func checkQueue(op *Op) error {
+	if err := checkInput(op, queueInputs); err != nil {
+		return err
+	}
 	_, item := op.Output.(Item)
 	_, empty := op.Output.(EmptyQueue)
-	switch op.Kind {
-	case KindEnqueue:
-		if _, ok := op.Input.(Enqueue); !ok {
-			return errInput(op, Enqueue{})
-		}
-		if op.Output != nil {
-			return errOutput(op)
-		}
-	case KindDequeue:
-		if _, ok := op.Input.(Dequeue); !ok {
-			return errInput(op, Dequeue{})
-		}
-		if (op.Outcome == Ok) != (item || empty) {
-			return errOutput(op)
-		}
-	default:
-		return errKind(op)
+	told := item || empty
+	if op.Output != nil && !told || told != (op.Kind == KindDequeue && op.Outcome == Ok) {
+		return errOutput(op)
 	}
 	return nil
 }
@@ -125,13 +118,12 @@ func queueModel() Model {
 		Name: "queue",
 		Doc:  "first-in-first-out queues; give each value once",
 		Schema: Schema{
-			Inputs: map[string]reflect.Type{
-				KindEnqueue: reflect.TypeFor[Enqueue](), KindDequeue: reflect.TypeFor[Dequeue](),
-			},
+			Inputs: queueInputs,
 			Outputs: map[string]reflect.Type{
 				"item": reflect.TypeFor[Item](), "empty": reflect.TypeFor[EmptyQueue](),
 			},
 		},
+		Check:   checkQueue,
 		Jepsen:  queueFromJepsen,
 		Oracles: func(h *History) []Oracle { return []Oracle{Queues(h)} },
 	}
@@ -159,5 +151,8 @@ func queueFromJepsen(e Entry) (kind string, input, output any, err error) {
 		}
 		return e.F, Dequeue{key}, output, nil
 	}
-	return "", nil, nil, fmt.Errorf("%w; drains are not FIFO dequeues of one value: record each value", errFunction(e.F))
+	if e.F == "drain" {
+		return "", nil, nil, errors.New("a :drain is not a dequeue of one value: record a :dequeue for each")
+	}
+	return "", nil, nil, errFunction(e.F)
 }

@@ -33,6 +33,9 @@ var ErrEmpty = errors.New("no operation in it")
 // or the reader's own.
 func (m Model) Read(r io.Reader, f Format) (*History, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
+	if mark, err := in.Peek(len(byteOrderMark)); err == nil && string(mark) == byteOrderMark {
+		_, _ = in.Discard(len(byteOrderMark)) // it has been read
+	}
 	if f == FormatAuto || f == "" {
 		var err error
 		if f, err = detect(in); err != nil {
@@ -43,7 +46,7 @@ func (m Model) Read(r io.Reader, f Format) (*History, error) {
 	var err error
 	switch f {
 	case FormatJSONL:
-		h, err = m.Schema.Read(in)
+		h, err = m.Schema.read(in, m.Check)
 	case FormatEDN:
 		h, err = m.ReadEDN(in)
 	case FormatJepsen:
@@ -65,14 +68,19 @@ func (m Model) WriteHistory(w io.Writer, h *History) error {
 	return m.Schema.Write(w, h)
 }
 
+// byteOrderMark is what some programs begin files in UTF-8 with.
+const byteOrderMark = "\uFEFF"
+
 // detect tells the form by how the input begins, comments aside: JSON objects have a name in
-// quotes first, EDN maps a keyword.
+// quotes first, EDN maps a keyword. The error is a [FormatError] if it is none of them.
 func detect(in *bufio.Reader) (Format, error) {
 	ahead, err := in.Peek(in.Size())
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		return "", fmt.Errorf("read history: %w", err)
 	}
+	number := 0
 	for line := range bytes.Lines(ahead) {
+		number++
 		text := bytes.TrimSpace(line)
 		switch {
 		case len(text) == 0, text[0] == ';', bytes.HasPrefix(text, []byte("# ")), bytes.Equal(text, []byte("#")):
@@ -85,6 +93,9 @@ func detect(in *bufio.Reader) (Format, error) {
 				return FormatJSONL, nil
 			}
 			return FormatEDN, nil
+		}
+		if !otherLine.Match(line) && !bytes.Contains(line, []byte("jepsen.util")) {
+			return "", &FormatError{Line: number, Err: fmt.Errorf("%q begins neither JSON Lines, EDN nor a log of Jepsen's", clip(string(text)))}
 		}
 		return FormatJepsen, nil
 	}

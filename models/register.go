@@ -16,31 +16,21 @@ const (
 // Registers is the oracle of registers, one for each key, "" being a key as well: [KindRead] and
 // [KindWrite]. Each holds null at first.
 func Registers(h *History) Oracle {
-	return Sequential[cell]{Spec: cellSpec(OracleRegister, cellKinds{KindRead: true, KindWrite: true}), History: h}
+	return Sequential[cell]{Spec: cellSpec(OracleRegister, registerInputs), History: h}
 }
 
 // CASRegisters is the oracle of registers that can also be compared and set: [KindCAS].
 func CASRegisters(h *History) Oracle {
-	return Sequential[cell]{
-		Spec: cellSpec(OracleCASRegister, cellKinds{KindRead: true, KindWrite: true, KindCAS: true}), History: h,
-	}
+	return Sequential[cell]{Spec: cellSpec(OracleCASRegister, casRegisterInputs), History: h}
 }
 
 // KV is the oracle of key-value stores: [KindGet], [KindPut], [KindAppend], [KindCAS],
 // [KindDelete]. A key that is not there may be read as null or as an empty string.
 func KV(h *History) Oracle {
-	return Sequential[cell]{
-		Spec: cellSpec(OracleKV, cellKinds{
-			KindGet: true, KindPut: true, KindAppend: true, KindCAS: true, KindDelete: true,
-		}),
-		History: h,
-	}
+	return Sequential[cell]{Spec: cellSpec(OracleKV, kvInputs), History: h}
 }
 
 var (
-	getType  = reflect.TypeFor[Get]()
-	putType  = reflect.TypeFor[Put]()
-	casType  = reflect.TypeFor[CompareAndSet]()
 	foundAs  = reflect.TypeFor[Found]()
 	mismatch = reflect.TypeFor[Mismatch]()
 )
@@ -50,9 +40,10 @@ func registerModel() Model {
 		Name: "register",
 		Doc:  "registers that are read and written, one for each key",
 		Schema: Schema{
-			Inputs:  map[string]reflect.Type{KindRead: getType, KindWrite: putType},
+			Inputs:  registerInputs,
 			Outputs: map[string]reflect.Type{"found": foundAs},
 		},
+		Check:   func(op *Op) error { return checkCell(op, registerInputs) },
 		Jepsen:  cellFromJepsen,
 		Oracles: func(h *History) []Oracle { return []Oracle{Registers(h)} },
 	}
@@ -63,9 +54,10 @@ func casRegisterModel() Model {
 		Name: "cas-register",
 		Doc:  "registers that are read, written, and compared and set, one for each key",
 		Schema: Schema{
-			Inputs:  map[string]reflect.Type{KindRead: getType, KindWrite: putType, KindCAS: casType},
+			Inputs:  casRegisterInputs,
 			Outputs: map[string]reflect.Type{"found": foundAs, "mismatch": mismatch},
 		},
+		Check:   func(op *Op) error { return checkCell(op, casRegisterInputs) },
 		Jepsen:  cellFromJepsen,
 		Oracles: func(h *History) []Oracle { return []Oracle{CASRegisters(h)} },
 	}
@@ -76,12 +68,10 @@ func kvModel() Model {
 		Name: "kv",
 		Doc:  "a key-value store: get, put, append, compare-and-set and delete, each key by itself",
 		Schema: Schema{
-			Inputs: map[string]reflect.Type{
-				KindGet: getType, KindPut: putType, KindCAS: casType,
-				KindAppend: reflect.TypeFor[Append](), KindDelete: reflect.TypeFor[Delete](),
-			},
+			Inputs:  kvInputs,
 			Outputs: map[string]reflect.Type{"found": foundAs, "mismatch": mismatch},
 		},
+		Check:   func(op *Op) error { return checkCell(op, kvInputs) },
 		Jepsen:  cellFromJepsen,
 		Oracles: func(h *History) []Oracle { return []Oracle{KV(h)} },
 	}

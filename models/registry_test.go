@@ -3,6 +3,7 @@ package models
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,9 @@ func TestRegisterRefuses(t *testing.T) {
 	good.Name = "kv-of-a-test"
 	before := len(All())
 	Register(good)
+	t.Cleanup(func() {
+		registry.models = slices.DeleteFunc(registry.models, func(m Model) bool { return m.Name == good.Name })
+	})
 	require.Len(t, All(), before+1)
 	found, err := Lookup("kv-of-a-test")
 	require.NoError(t, err)

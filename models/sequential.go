@@ -16,7 +16,8 @@ const DefaultSearchSteps = 10_000_000
 // some moment between its call and its return.
 //
 // A violation is reported as the shortest prefix that cannot be explained, and the few of its
-// operations that contradict each other.
+// operations that contradict each other. Objects of a few hundred operations are put before
+// Porcupine as well; if the two judges do not agree, that is a violation too.
 type Sequential[S comparable] struct {
 	Spec    Spec[S]
 	History *History
@@ -43,6 +44,9 @@ func (q Sequential[S]) Judge() Judgement {
 	for _, o := range objects {
 		judged += o.answered
 		bad, open := q.judgeObject(o)
+		if len(open) == 0 {
+			bad = append(bad, q.confirm(o, bad)...)
+		}
 		found, undecided = append(found, bad...), append(undecided, open...)
 	}
 	return judge(q.Name(), judged, found, undecided)

@@ -211,34 +211,26 @@ func setStep(m members, op *Op) (members, bool) {
 	return m, true
 }
 
+var setInputs = map[string]reflect.Type{
+	KindAdd: reflect.TypeFor[AddElement](), KindRemove: reflect.TypeFor[RemoveElement](),
+	KindContains: reflect.TypeFor[ContainsElement](), KindRead: reflect.TypeFor[ReadSet](),
+}
+
 func checkSet(op *Op) error {
-	var want any
-	fits, answered := false, true
+	if err := checkInput(op, setInputs); err != nil {
+		return err
+	}
+	answered := false
 	switch op.Kind {
-	case KindAdd:
-		_, fits = op.Input.(AddElement)
-		want = AddElement{}
-	case KindRemove:
-		_, fits = op.Input.(RemoveElement)
-		want = RemoveElement{}
 	case KindContains:
-		_, fits = op.Input.(ContainsElement)
-		want = ContainsElement{}
 		_, answered = op.Output.(Contained)
 	case KindRead:
-		_, fits = op.Input.(ReadSet)
-		want = ReadSet{}
 		_, answered = op.Output.(Members)
 	default:
-		return errKind(op)
+		_, changed := op.Output.(Changed)
+		answered = changed || op.Output == nil
 	}
-	_, changed := op.Output.(Changed)
-	switch {
-	case !fits:
-		return errInput(op, want)
-	case op.Outcome == Ok && !answered,
-		op.Outcome != Ok && op.Output != nil,
-		(op.Kind == KindAdd || op.Kind == KindRemove) && op.Output != nil && !changed:
+	if op.Outcome == Ok && !answered || op.Outcome != Ok && op.Output != nil {
 		return errOutput(op)
 	}
 	return nil
@@ -321,15 +313,13 @@ func setModel() Model {
 		Name: "set",
 		Doc:  "sets with add, remove, contains, and reads of the whole",
 		Schema: Schema{
-			Inputs: map[string]reflect.Type{
-				KindAdd: reflect.TypeFor[AddElement](), KindRemove: reflect.TypeFor[RemoveElement](),
-				KindContains: reflect.TypeFor[ContainsElement](), KindRead: reflect.TypeFor[ReadSet](),
-			},
+			Inputs: setInputs,
 			Outputs: map[string]reflect.Type{
 				"changed": reflect.TypeFor[Changed](), "contained": reflect.TypeFor[Contained](),
 				"members": reflect.TypeFor[Members](),
 			},
 		},
+		Check:   checkSet,
 		Jepsen:  setFromJepsen,
 		Oracles: func(h *History) []Oracle { return []Oracle{Sets(h)} },
 	}

@@ -263,8 +263,10 @@ func (b *stepBudget) spent() bool { return b.left.Load() < 0 }
 // object the entries belong to.
 func shardModel(budget *stepBudget) porcupine.Model {
 	return porcupine.Model{
-		Partition: partitionByObject,
-		Init:      func() any { return nil },
+		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+			return partitionBy(history, func(op porcupine.Operation) object { return op.Metadata.(object) })
+		},
+		Init: func() any { return nil },
 		Step: func(state, input, _ any) (bool, any) {
 			switch e := input.(type) {
 			case *logEntry:
@@ -329,22 +331,6 @@ func describeEntry(op *Op) string {
 type object struct {
 	shard string
 	holds bool
-}
-
-func partitionByObject(history []porcupine.Operation) [][]porcupine.Operation {
-	index := map[object]int{}
-	var parts [][]porcupine.Operation
-	for _, op := range history {
-		of := op.Metadata.(object)
-		i, ok := index[of]
-		if !ok {
-			i = len(parts)
-			index[of] = i
-			parts = append(parts, nil)
-		}
-		parts[i] = append(parts[i], op)
-	}
-	return parts
 }
 
 // endPosition is after every return, and before the open operations' ends.

@@ -180,6 +180,10 @@ func shardOf(op *Op) (shard string, ours bool, err error) {
 
 // errOutput says that an operation's output is none its kind and outcome allow.
 func errOutput(op *Op) error {
+	if op.Output == nil {
+		return fmt.Errorf("operation #%d of kind %s has outcome %s without an output; record what it was answered with",
+			op.ID, op.Kind, op.Outcome)
+	}
 	return fmt.Errorf("operation #%d of kind %s has outcome %s with an output of type %T, which the kind does not have",
 		op.ID, op.Kind, op.Outcome, op.Output)
 }

@@ -114,7 +114,7 @@ func TestMistypedOperationsAreNotJudged(t *testing.T) {
 		"outcome ok with an output of type models.UpperMismatch": func(r *recording) {
 			r.append(1, 0, 5, Ok, UpperMismatch{})
 		},
-		"outcome ok with an output of type <nil>": func(r *recording) {
+		"outcome ok without an output": func(r *recording) {
 			r.end(r.begin(1, KindSnapshot, Snapshot{Shard: "s"}), Ok, nil)
 		},
 	} {

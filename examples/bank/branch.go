@@ -2,11 +2,11 @@ package bank
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/simrun-dev/simrun/examples/journal"
 	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/rpc"
 )
@@ -18,7 +18,7 @@ const askAfter = 500 * time.Millisecond
 type Branch struct {
 	h        host.Host
 	turn     *host.Mutex // one request at a time, with its writing
-	journal  *journal
+	journal  *journal.Journal[branchRecord]
 	balances map[string]int64
 	prepared map[string][]Leg
 	locked   map[string]string // accounts of prepared transfers
@@ -39,15 +39,10 @@ func ServeBranch(h host.Host, coordinator string, opening map[string]int64) erro
 		prepared: map[string][]Leg{}, locked: map[string]string{},
 	}
 	var err error
-	b.journal, err = openJournal(h, func(record []byte) error {
-		var r branchRecord
-		err := json.Unmarshal(record, &r)
-		b.apply(r)
-		return err
-	})
-	if err != nil {
+	if b.journal, err = journal.Open(h.Disk(), "journal", b.apply); err != nil {
 		return err
 	}
+	defer b.journal.Close()
 	service := rpc.NewService()
 	prepare.Handle(service, b.prepare)
 	decide.Handle(service, b.decide)
@@ -58,15 +53,11 @@ func ServeBranch(h host.Host, coordinator string, opening map[string]int64) erro
 	defer server.Close()
 	client := rpc.NewClient(h, host.JoinAddr(coordinator, port), callOptions)
 	defer client.Close()
-	for {
-		ctx, cancel := h.Clock().WithTimeout(context.Background(), askAfter)
-		failure, _, err := b.journal.failed.RecvContext(ctx)
-		cancel()
-		if err == nil {
-			return failure
-		}
+	for b.journal.Err() == nil {
+		h.Clock().Sleep(askAfter)
 		b.ask(client)
 	}
+	return b.journal.Err()
 }
 
 func (b *Branch) apply(r branchRecord) {
@@ -88,7 +79,7 @@ func (b *Branch) apply(r branchRecord) {
 
 // write makes a step durable and takes it.
 func (b *Branch) write(r branchRecord) error {
-	if err := b.journal.append(r); err != nil {
+	if err := b.journal.Append(r); err != nil {
 		return err
 	}
 	b.apply(r)

@@ -2,12 +2,12 @@ package bank
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/simrun-dev/simrun/examples/journal"
 	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/rpc"
 )
@@ -18,7 +18,7 @@ var callOptions = rpc.ClientOptions{DialTimeout: 500 * time.Millisecond, CallTim
 type Coordinator struct {
 	h       host.Host
 	turn    *host.Mutex // the journal is one task's at a time
-	journal *journal
+	journal *journal.Journal[coordinatorRecord]
 	clients map[string]*rpc.Client
 	epoch   int // counts the openings of the journal: identifiers are never given twice
 	last    int
@@ -40,15 +40,10 @@ func ServeCoordinator(h host.Host, branches []string) error {
 		running: map[string]bool{}, decided: map[string][]string{},
 	}
 	var err error
-	c.journal, err = openJournal(h, func(record []byte) error {
-		var r coordinatorRecord
-		err := json.Unmarshal(record, &r)
-		c.apply(r)
-		return err
-	})
-	if err != nil {
+	if c.journal, err = journal.Open(h.Disk(), "journal", c.apply); err != nil {
 		return err
 	}
+	defer c.journal.Close()
 	if err := c.write(coordinatorRecord{Epoch: c.epoch + 1}); err != nil {
 		return err
 	}
@@ -68,8 +63,10 @@ func ServeCoordinator(h host.Host, branches []string) error {
 		return err
 	}
 	defer server.Close()
-	failure, _ := c.journal.failed.Recv()
-	return failure
+	for c.journal.Err() == nil {
+		h.Clock().Sleep(askAfter)
+	}
+	return c.journal.Err()
 }
 
 func (c *Coordinator) apply(r coordinatorRecord) {
@@ -87,7 +84,7 @@ func (c *Coordinator) apply(r coordinatorRecord) {
 func (c *Coordinator) write(r coordinatorRecord) error {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	if err := c.journal.append(r); err != nil {
+	if err := c.journal.Append(r); err != nil {
 		return err
 	}
 	c.apply(r)
@@ -146,7 +143,7 @@ func (c *Coordinator) tell(id string, branches []string, commit bool) bool {
 // finish tells the branches of a commit until all know it.
 func (c *Coordinator) finish(id string, branches []string) {
 	for !c.tell(id, branches, true) {
-		if c.journal.err != nil {
+		if c.journal.Err() != nil {
 			return // the next life takes it up
 		}
 		c.h.Clock().Sleep(askAfter)

@@ -20,11 +20,10 @@ type Client struct {
 	h       host.Host
 	servers []string
 	socket  host.Socket
-	self    string
 	session string
 	seq     uint64
-	server  string // to ask first
 	turn    int
+	server  string // to ask
 }
 
 // NewClient opens a session under a name that no other ever had. The name is its port too.
@@ -33,15 +32,18 @@ func NewClient(h host.Host, session string, servers []string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{h: h, socket: socket, self: host.JoinAddr(h.Name(), session), session: session, turn: h.Rand().IntN(len(servers))}
-	for _, name := range servers {
-		c.servers = append(c.servers, host.JoinAddr(name, port))
-	}
+	c := &Client{h: h, servers: servers, socket: socket, session: session, turn: h.Rand().IntN(len(servers))}
+	c.askNext()
 	return c, nil
 }
 
 // Close ends the session.
 func (c *Client) Close() error { return c.socket.Close() }
+
+func (c *Client) askNext() {
+	c.turn++
+	c.server = host.JoinAddr(c.servers[c.turn%len(c.servers)], port)
+}
 
 // Do has a command carried out; Session and Seq are filled in. It fails with ErrGaveUp when ctx is
 // done, or with the socket's error.
@@ -49,45 +51,36 @@ func (c *Client) Do(ctx context.Context, cmd Command) (Result, error) {
 	c.seq++
 	cmd.Session, cmd.Seq = c.session, c.seq
 	for ctx.Err() == nil {
-		if c.server == "" {
-			c.turn++
-			c.server = c.servers[c.turn%len(c.servers)]
-		}
-		_ = c.socket.SendTo(c.server, encode(message{Kind: askDo, From: c.self, Command: cmd}))
-		result, done, err := c.await(ctx, cmd.Seq)
-		if err != nil || done {
-			return result, err
+		send(c.socket, c.server, message{Kind: askDo, From: host.JoinAddr(c.h.Name(), c.session), Command: cmd})
+		m, err := c.answer(ctx, cmd.Seq)
+		switch {
+		case errors.Is(err, host.ErrClosed):
+			return Result{}, err
+		case err != nil:
+			c.askNext()
+		case m.Yes:
+			return m.Result, nil
+		case m.Leader != "":
+			c.server = m.Leader
+		default: // nobody leads yet, or so it seems to this one
+			c.askNext()
+			c.h.Clock().Sleep(retry / 10)
 		}
 	}
 	return Result{}, ErrGaveUp
 }
 
-// await waits for the answer to a command; without one it says so, and where to ask next.
-func (c *Client) await(ctx context.Context, seq uint64) (r Result, done bool, err error) {
+// answer waits for the answer to a command.
+func (c *Client) answer(ctx context.Context, seq uint64) (m message, err error) {
 	ctx, cancel := c.h.Clock().WithTimeout(ctx, retry)
 	defer cancel()
 	for {
 		_, data, err := c.socket.RecvFrom(ctx)
 		if err != nil {
-			c.server = ""
-			if errors.Is(err, host.ErrClosed) {
-				return Result{}, false, err
-			}
-			return Result{}, false, nil
+			return m, err
 		}
-		var m message
-		switch {
-		case json.Unmarshal(data, &m) != nil || m.Command.Seq != seq: // an old one
-		case m.Yes:
-			return m.Result, true, nil
-		case m.Leader != "" && m.Leader != c.server:
-			c.server = m.Leader
-			return Result{}, false, nil
-		default:
-			// Nobody leads yet, or so it seems to this one.
-			c.server = ""
-			c.h.Clock().Sleep(retry / 10)
-			return Result{}, false, nil
+		if json.Unmarshal(data, &m) == nil && m.Command.Seq == seq { // or it is an old one
+			return m, nil
 		}
 	}
 }

@@ -24,13 +24,9 @@ func (m *machine) apply(c Command) Result {
 	if last := m.sessions[c.Session]; c.Seq <= last.seq {
 		return last.result
 	}
-	before := m.values[c.Key]
-	r := Result{Value: before, Done: true}
-	switch {
-	case c.Op == "put", c.Op == "cas" && before == c.Old:
+	r := Result{Value: m.values[c.Key], Done: c.Op != "cas" || m.values[c.Key] == c.Old}
+	if r.Done && c.Op != "get" {
 		m.values[c.Key] = c.Value
-	case c.Op == "cas":
-		r.Done = false
 	}
 	m.sessions[c.Session] = answered{c.Seq, r}
 	return r

@@ -2,65 +2,60 @@ package raftkv
 
 import (
 	"encoding/json"
-	"fmt"
+
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 // Command is what a client asks for: "get", "put", or "cas", which puts Value if the key has Old.
 type Command struct {
 	// Session and Seq make a command that is sent twice take effect once: a session counts its
 	// commands from 1, and sends none before the last was answered or given up.
-	Session string `json:"session,omitempty"`
-	Seq     uint64 `json:"seq,omitempty"`
-	Op      string `json:"op,omitempty"`
-	Key     string `json:"key,omitempty"`
-	Value   string `json:"value,omitempty"`
-	Old     string `json:"old,omitempty"`
+	Session         string
+	Seq             uint64
+	Op              string
+	Key, Value, Old string
 }
 
 // Result is what comes of a command: the key's value before it, and whether it did what it was to.
 type Result struct {
-	Value string `json:"value"`
-	Done  bool   `json:"done"`
+	Value string
+	Done  bool
 }
 
 // Entry is one command in the log. One without an operation begins a leader's term.
 type Entry struct {
-	Term    uint64  `json:"term"`
-	Command Command `json:"command"`
+	Term    uint64
+	Command Command
 }
 
-// The kinds of messages.
+// The kinds of messages: questions, and the answers to them.
 const (
-	askVote    = "vote?"
-	giveVote   = "vote"
-	askAppend  = "append?"
-	giveAppend = "append"
-	askDo      = "do?"
-	giveDo     = "do"
+	askVote, giveVote     = "vote?", "vote"
+	askAppend, giveAppend = "append?", "append"
+	askDo, giveDo         = "do?", "do"
 )
 
 type message struct {
-	Kind string `json:"kind"`
-	From string `json:"from"` // the sender's address
-	Term uint64 `json:"term,omitempty"`
+	Kind string
+	From string // the sender's address
+	Term uint64
+	Yes  bool
 
 	// Index and LogTerm are the last entry of a candidate's log, the entry before those to be
 	// appended, or the last that is known to agree.
-	Index   uint64  `json:"index,omitempty"`
-	LogTerm uint64  `json:"log_term,omitempty"`
-	Entries []Entry `json:"entries,omitempty"`
-	Commit  uint64  `json:"commit,omitempty"`
-	Yes     bool    `json:"yes,omitempty"`
+	Index   uint64
+	LogTerm uint64
+	Entries []Entry `json:",omitempty"`
+	Commit  uint64
 
-	Command Command `json:"command,omitzero"`
-	Result  Result  `json:"result,omitzero"`
-	Leader  string  `json:"leader,omitempty"` // to a client that asked another
+	Command Command `json:",omitzero"`
+	Result  Result  `json:",omitzero"`
+	Leader  string  `json:",omitempty"` // to a client that asked another
 }
 
-func encode(m message) []byte {
-	b, err := json.Marshal(m)
-	if err != nil {
-		panic(fmt.Sprintf("raftkv: a message that is not JSON: %v", err)) // it is plain data
+// send sends a message; what is lost is sent again.
+func send(socket host.Socket, to string, m message) {
+	if data, err := json.Marshal(m); err == nil { // it is plain data
+		_ = socket.SendTo(to, data)
 	}
-	return b
 }

@@ -62,7 +62,7 @@ func Serve(h host.Host, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	defer st.file.Close()
+	defer st.journal.Close()
 	socket, err := h.Net().OpenSocket(port)
 	if err != nil {
 		return err
@@ -75,44 +75,31 @@ func Serve(h host.Host, cfg Config) error {
 		}
 	}
 	s.become(follower)
-	inbox := host.NewChan[message](h, "inbox", host.Unbounded)
-	h.Go("receive", func() { receive(socket, inbox) })
-	h.Go("tick", func() {
-		for inbox.Offer(message{}) { // the empty message is a tick
-			h.Clock().Sleep(tick)
-		}
-	})
-	return s.serve(inbox)
-}
-
-func receive(socket host.Socket, inbox *host.Chan[message]) {
-	defer inbox.Close()
-	for {
-		_, data, err := socket.RecvFrom(context.Background())
-		if err != nil {
-			return
-		}
-		var m message
-		if json.Unmarshal(data, &m) == nil && m.Kind != "" {
-			inbox.Send(m)
-		}
-	}
-}
-
-func (s *server) serve(inbox *host.Chan[message]) error {
-	for {
-		m, ok := inbox.Recv()
-		err := host.ErrClosed // the socket is, with whatever closed it
-		if ok && m.Kind == "" {
+	for err == nil {
+		if err = s.untilTick(); err == nil {
 			err = s.tick()
-		} else if ok {
-			err = s.step(m)
 		}
-		if err != nil {
-			return err
-		}
-		s.apply()
 	}
+	return err
+}
+
+// untilTick takes what comes until it is time for the next tick.
+func (s *server) untilTick() error {
+	ctx, cancel := s.h.Clock().WithTimeout(context.Background(), tick)
+	defer cancel()
+	for ctx.Err() == nil {
+		_, data, err := s.socket.RecvFrom(ctx)
+		var m message
+		switch {
+		case err != nil && ctx.Err() == nil:
+			return err
+		case err == nil && json.Unmarshal(data, &m) == nil:
+			if err := s.step(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (s *server) tick() error {
@@ -162,12 +149,18 @@ func (s *server) elected() error {
 
 // propose appends a command to the leader's log.
 func (s *server) propose(c Command) error {
-	if err := s.replace(s.last()+1, []Entry{{s.term, c}}); err != nil {
+	if err := s.replace(s.last()+1, Entry{s.term, c}); err != nil {
 		return err
 	}
-	s.replicate()
 	s.advance()
+	s.replicate()
 	return nil
+}
+
+func (s *server) replicate() {
+	for _, to := range s.others {
+		s.sendEntries(to)
+	}
 }
 
 func (s *server) step(m message) error {
@@ -235,12 +228,13 @@ func (s *server) accept(m message) error {
 		if len(entries) > 0 {
 			s.h.Sometimes("raftkv: entries are overwritten", index <= s.last())
 			s.h.Always("raftkv: what is committed stays", index > s.commit, "entry %d is overwritten, %d are committed", index, s.commit)
-			if err := s.replace(index, entries); err != nil {
+			if err := s.replace(index, entries...); err != nil {
 				return err
 			}
 		}
 		reply.Yes, reply.Index = true, m.Index+uint64(len(m.Entries))
 		s.commit = max(s.commit, min(m.Commit, reply.Index))
+		s.apply()
 	}
 	s.send(m.From, reply)
 	return nil
@@ -271,12 +265,7 @@ func (s *server) advance() {
 	slices.Sort(indexes)
 	if majority := indexes[(len(indexes)-1)/2]; majority > s.commit && s.termAt(majority) == s.term {
 		s.commit = majority
-	}
-}
-
-func (s *server) replicate() {
-	for _, to := range s.others {
-		s.sendEntries(to)
+		s.apply()
 	}
 }
 
@@ -288,7 +277,7 @@ func (s *server) sendEntries(to string) {
 
 func (s *server) send(to string, m message) {
 	m.From, m.Term = s.self, s.term
-	_ = s.socket.SendTo(to, encode(m)) // what is lost is sent again
+	send(s.socket, to, m)
 }
 
 // do takes a client's command.

@@ -34,18 +34,42 @@ func (f *artifactFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.github, "github", false, "annotate failures for GitHub Actions, and write a summary to the file that GITHUB_STEP_SUMMARY names")
 }
 
-// check returns an error if more than one file is standard output.
+// check returns an error if two of the files are one, or if that of --history, which is not created
+// before there is something to write, cannot be.
 func (f *artifactFlags) check(json *jsonFlag) error {
-	var standard []string
+	flagOf := make(map[string]string)
 	for _, flag := range []struct{ name, path string }{
 		{"--json", json.path}, {"--junit", f.junit}, {"--html", f.html}, {"--history", f.history},
 	} {
-		if flag.path == "-" {
-			standard = append(standard, flag.name)
+		path := flag.path
+		if path == "" {
+			continue
 		}
+		if path != "-" {
+			path = filepath.Clean(path)
+		}
+		other, taken := flagOf[path]
+		switch {
+		case taken && path == "-":
+			return usagef("run: %s and %s cannot both go to standard output: give one of them a file", other, flag.name)
+		case taken:
+			return usagef("run: %s and %s cannot both be written to %s: give one of them another file", other, flag.name, flag.path)
+		}
+		flagOf[path] = flag.name
 	}
-	if len(standard) > 1 {
-		return usagef("run: %s cannot all go to standard output: give all but one a file", strings.Join(standard, " and "))
+	return creatable("--history", f.history)
+}
+
+// creatable returns an error if there surely can't be a file of that path, without creating it.
+func creatable(flag, path string) error {
+	if path == "" || path == "-" {
+		return nil
+	}
+	if isDirectory(path) {
+		return usagef("%s: %s is a directory: give a file", flag, path)
+	}
+	if dir := filepath.Dir(path); !isDirectory(dir) {
+		return usagef("%s: there is no directory %s to write %s to", flag, dir, path)
 	}
 	return nil
 }

@@ -151,11 +151,14 @@ func TestRunHistoryOfShard(t *testing.T) {
 
 func TestRunArtifactsThatCannotBeWritten(t *testing.T) {
 	for args, problem := range map[string]string{
-		"--junit /no/such/dir/x":         "--junit: open /no/such/dir/x: no such file",
-		"--html /no/such/dir/x":          "--html: open /no/such/dir/x: no such file",
-		"--json - --junit -":             "--json and --junit cannot all go to standard output",
-		"--junit - --html - --history -": "--junit and --html and --history cannot all go to standard output",
-		"--junit":                        "flag --junit needs a value: FILE",
+		"--junit /no/such/dir/x":          "--junit: open /no/such/dir/x: no such file",
+		"--html /no/such/dir/x":           "--html: open /no/such/dir/x: no such file",
+		"--json - --junit -":              "--json and --junit cannot both go to standard output: give one of them a file",
+		"--junit - --html - --history -":  "--junit and --html cannot both go to standard output",
+		"--json results --html ./results": "--json and --html cannot both be written to ./results: give one of them another file",
+		"--history /":                     "--history: / is a directory: give a file",
+		"--history /no/such/dir/x":        "--history: there is no directory /no/such/dir to write /no/such/dir/x to",
+		"--junit":                         "flag --junit needs a value: FILE",
 	} {
 		got := call(t, words("run calm --seeds 1-2 "+args)...)
 		require.Equal(t, 2, got.status, args)

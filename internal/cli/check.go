@@ -58,6 +58,9 @@ check --model queue - < history.jsonl`),
 			if err := checkArguments(args); err != nil {
 				return err
 			}
+			if err := checkPicture(model, flags.html, args); err != nil {
+				return err
+			}
 			return c.check(cmd.Context(), model, &flags, args)
 		},
 	}
@@ -154,6 +157,29 @@ func checkArguments(args []string) error {
 	}
 	if stdin > 1 {
 		return usagef("check: standard input can be read once only: give - once")
+	}
+	return nil
+}
+
+// checkPicture returns an error if there can be no picture in that file.
+func checkPicture(m models.Model, path string, histories []string) error {
+	switch {
+	case path == "":
+		return nil
+	case slices.Contains(histories, path):
+		return usagef("--html: %s is the history that is to be judged: give another file", path)
+	case picturer(m, models.NewHistory()) == nil:
+		return usagef("--html: model %s draws no pictures", m.Name)
+	}
+	return creatable("--html", path)
+}
+
+// picturer is the oracle of a model that draws; nil if none does.
+func picturer(m models.Model, h *models.History) models.Visualizer {
+	for _, o := range m.Oracles(h) {
+		if v, ok := o.(models.Visualizer); ok {
+			return v
+		}
 	}
 	return nil
 }
@@ -311,11 +337,12 @@ func (r *checkRun) judge(ctx context.Context, h *models.History) (judged []model
 	go func() {
 		defer close(answers)
 		for _, o := range oracles {
-			if ctx.Err() != nil {
-				return
-			}
-			if bounded, ok := o.(models.Bounded); ok {
+			bounded, ok := o.(models.Bounded)
+			switch {
+			case ok: // it stops by itself, and says so
 				o = bounded.Bound(models.Bounds{Steps: r.flags.steps, Done: ctx.Done()})
+			case ctx.Err() != nil:
+				return
 			}
 			answers <- o.Judge()
 		}
@@ -342,20 +369,17 @@ func (r *checkRun) draw() error {
 	if r.flags.html == "" || r.drawn == nil {
 		return nil
 	}
-	for _, o := range r.model.Oracles(r.drawn) {
-		picture, ok := o.(models.Visualizer)
-		if !ok {
-			continue
-		}
-		file, err := os.Create(r.flags.html)
-		if err != nil {
-			return usagef("--html: %w", err)
-		}
-		if err := errors.Join(picture.Visualize(file), file.Close()); err != nil {
-			return fmt.Errorf("cannot draw %s: %w", r.drawnFile, err)
-		}
-		fmt.Fprintf(r.Stdout, "drawn: %s, in %s\n", r.drawnFile, r.flags.html)
-		return nil
+	picture := picturer(r.model, r.drawn)
+	if picture == nil {
+		return usagef("--html: model %s draws no picture of %s", r.model.Name, r.drawnFile)
 	}
-	return usagef("--html: model %s draws no pictures", r.model.Name)
+	file, err := os.Create(r.flags.html)
+	if err != nil {
+		return usagef("--html: %w", err)
+	}
+	if err := errors.Join(picture.Visualize(file), file.Close()); err != nil {
+		return fmt.Errorf("cannot draw %s: %w", r.drawnFile, err)
+	}
+	fmt.Fprintf(r.Stdout, "drawn: %s, in %s\n", r.drawnFile, r.flags.html)
+	return nil
 }

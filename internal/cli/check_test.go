@@ -100,20 +100,24 @@ func TestCheckMistakes(t *testing.T) {
 	bad := write(t, "INFO  jepsen.util - 0\t:invoke\t:read\tnil\nINFO  jepsen.util - 0\t:done\t:read\tnil\n")
 	empty := write(t, "\n")
 	for line, want := range map[string]string{
-		"check x":                                "check: --model says what to judge by: one of cas-register, counter, ",
-		"check --model":                          "check: flag --model needs a value: MODEL",
-		"check --model kvv x":                    `check: there is no model "kvv"; did you mean kv?`,
-		"check --model kv":                       "check: which history? Give files, or - for standard input",
-		"check --model kv - -":                   "check: standard input can be read once only: give - once",
-		"check --model kv no-such-file":          "check: open no-such-file: no such file or directory",
-		"check --model kv " + empty:              "check: " + empty + ": there is no operation in it: give a history that model kv reads",
-		"check --model register " + bad:          "check: " + bad + `:2: "INFO  jepsen.util - 0\t:done\t:read\tnil" is no operation; want: `,
-		"check --model shard " + bad:             "check: " + bad + ": model shard reads JSON Lines only, no histories of Jepsen",
-		"check --model kv --format edm " + bad:   `check: --format: there is no format "edm"; did you mean edn?`,
-		"check --model kv --format jsonl " + bad: "check: " + bad + ":1: ",
-		"check --model kv --steps 0 " + bad:      `check: --steps: "0" is not a number of steps: give a whole number from 1 on`,
-		"check --model kv --timeout 5 " + bad:    `check: --timeout: "5" is not a time to search: give something like 30s`,
-		"check --model kv --html - " + bad:       "check: --html: - is not possible: give a file, which a browser can open",
+		"check x":                                                "check: --model says what to judge by: one of cas-register, counter, ",
+		"check --model":                                          "check: flag --model needs a value: MODEL",
+		"check --model kvv x":                                    `check: there is no model "kvv"; did you mean kv?`,
+		"check --model kv":                                       "check: which history? Give files, or - for standard input",
+		"check --model kv - -":                                   "check: standard input can be read once only: give - once",
+		"check --model kv no-such-file":                          "check: open no-such-file: no such file or directory",
+		"check --model kv " + empty:                              "check: " + empty + ": there is no operation in it: give a history that model kv reads",
+		"check --model register " + bad:                          "check: " + bad + `:2: "INFO  jepsen.util - 0\t:done\t:read\tnil" is no operation; want: `,
+		"check --model shard " + bad:                             "check: " + bad + ": model shard reads JSON Lines only, no histories of Jepsen",
+		"check --model kv --format edm " + bad:                   `check: --format: there is no format "edm"; did you mean edn?`,
+		"check --model kv --format jsonl " + bad:                 "check: " + bad + ":1: ",
+		"check --model kv --steps 0 " + bad:                      `check: --steps: "0" is not a number of steps: give a whole number from 1 on`,
+		"check --model kv --timeout 5 " + bad:                    `check: --timeout: "5" is not a time to search: give something like 30s`,
+		"check --model kv " + recordings + "cas-register-ok.log": "check: " + recordings + "cas-register-ok.log:3: the model has no operation :read; it has append, cas, delete, get, put; ",
+		"check --model kv --html / " + bad:                       "--html: / is a directory: give a file",
+		"check --model kv --html /no/x " + bad:                   "--html: there is no directory /no to write /no/x to",
+		"check --model kv --html " + bad + " " + bad:             "--html: " + bad + " is the history that is to be judged: give another file",
+		"check --model kv --html - " + bad:                       "check: --html: - is not possible: give a file, which a browser can open",
 	} {
 		got := call(t, words(line)...)
 		require.Equal(t, 2, got.status, line)
@@ -123,7 +127,7 @@ func TestCheckMistakes(t *testing.T) {
 	}
 	got := call(t, "check", "--model", "cas-register", recordings+"cas-register-bad.log", "--html", t.TempDir())
 	require.Equal(t, 2, got.status)
-	require.Contains(t, got.stderr, "--html: open ")
+	require.Contains(t, got.stderr, "is a directory: give a file")
 }
 
 func TestCheckListsModels(t *testing.T) {

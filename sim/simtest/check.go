@@ -40,8 +40,10 @@ func Check(t *testing.T, s *scenarios.Scenario, options ...Option) {
 	}()
 	rapid.Check(t, func(rt *rapid.T) {
 		opt := r.draw(rt)
-		result := r.once(opt)
+		result := rerun.Once(r.ctx, r.scenario, opt)
 		switch {
+		case result.Scenario == "":
+			rt.Fatalf("simtest: out of time: seed %d of %s did not end before go test's -timeout", opt.Seed, r.scenario.Name)
 		case result.Verdict == scenarios.Pass:
 			return
 		case vacuous(&result):
@@ -90,17 +92,36 @@ func (r *runner) drawPlan(rt *rapid.T, opt scenarios.Options) *faults.Plan {
 	if err != nil {
 		rt.Skip(err) // values of Vary that do not go together
 	}
-	plan := &faults.Plan{Profile: whole.Profile}
-	for _, f := range whole.Faults {
-		if kept.Draw(rt, f.ID) {
-			plan.Faults = append(plan.Faults, f)
-		}
-	}
-	return plan
+	return &faults.Plan{Profile: whole.Profile, Faults: someOf(whole.Faults).Draw(rt, "faults")}
 }
 
 // kept draws whether a fault stays: mostly, and shrinks to that it does not.
 var kept = rapid.SampledFrom([]bool{false, true, true, true})
+
+// keptFaults are shown as their IDs in what rapid prints.
+type keptFaults []faults.Fault
+
+// GoString implements fmt.GoStringer.
+func (k keptFaults) GoString() string {
+	ids := make([]string, len(k))
+	for i := range k {
+		ids[i] = k[i].ID
+	}
+	return strings.Join(ids, ", ")
+}
+
+// someOf draws which of the faults are kept, as one value: rapid prints a line for each draw.
+func someOf(all []faults.Fault) *rapid.Generator[keptFaults] {
+	return rapid.Custom(func(rt *rapid.T) keptFaults {
+		some := keptFaults{}
+		for _, f := range all {
+			if kept.Draw(rt, f.ID) {
+				some = append(some, f)
+			}
+		}
+		return some
+	})
+}
 
 // vacuous tells whether a run says nothing, be it that it was drawn so.
 func vacuous(r *scenarios.Result) bool {

@@ -2,7 +2,6 @@ package simtest
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -167,9 +166,4 @@ func (c *corpusRun) write(dir string) (string, error) {
 			return path, nil
 		}
 	}
-}
-
-// once runs what a property has drawn.
-func (r *runner) once(opt scenarios.Options) scenarios.Result {
-	return rerun.Once(context.WithoutCancel(r.ctx), r.scenario, opt)
 }

@@ -54,9 +54,13 @@ func newRunner(t *testing.T, s *scenarios.Scenario, options []Option) *runner {
 	return r
 }
 
-// reserve is how long before go test's timeout runs are given up, to say what there is to say.
+// grace is how long a run has to stop when it is told to, before it is given up.
+const grace = 5 * time.Second
+
+// reserve is how long before go test's timeout runs are told to stop: time for those that do not,
+// and to say what there is to say.
 func reserve(left time.Duration) time.Duration {
-	return min(max(left/10, time.Second), 10*time.Second, left/2)
+	return min(max(left/10, grace+3*time.Second), 10*time.Second, left/2)
 }
 
 // campaign runs the seeds.
@@ -67,7 +71,7 @@ func (r *runner) campaign() {
 	seeds := r.seedsToRun()
 	campaign := scenarios.Campaign{
 		Scenario: r.scenario.Name, Execute: r.scenario.Execute, Options: r.options,
-		Seeds: seeds, Workers: r.workers, KeepGoing: true,
+		Seeds: seeds, Workers: r.workers, KeepGoing: true, Grace: grace,
 		OnResult: func(result scenarios.Result) {
 			if result.Verdict == scenarios.Pass || r.failing == maxFailing {
 				return
@@ -83,6 +87,10 @@ func (r *runner) campaign() {
 	if testing.Verbose() {
 		r.t.Log(summaryText(summary))
 	}
+	if len(summary.Abandoned) > 0 {
+		r.t.Errorf("simtest: the runs of these seeds of %s did not stop when told to, and were given up: %v; look for a loop in which nothing waits",
+			r.scenario.Name, summary.Abandoned)
+	}
 	switch {
 	case r.failing == maxFailing:
 		r.t.Logf("simtest: ended after %d failing seeds", maxFailing)
@@ -90,7 +98,6 @@ func (r *runner) campaign() {
 		r.t.Errorf("simtest: out of time: %d of the %d seeds of %s ran before go test's -timeout; raise it, or run fewer seeds",
 			summary.Seeds(), seeds.Len(), r.scenario.Name)
 	case len(summary.Abandoned) > 0:
-		r.t.Errorf("simtest: the runs of these seeds did not stop when told to and were given up: %v", summary.Abandoned)
 	case given.seeds == nil && !testing.Short():
 		r.blind(summary.Sometimes)
 	}

@@ -113,6 +113,23 @@ func TestRunSaysWhatItHasWhenTimeIsUp(t *testing.T) {
 	require.NotContains(t, out, "panic: test timed out")
 }
 
+// A run that nothing ends is given up before go test ends everything without a word.
+func TestRunsThatNeverEnd(t *testing.T) {
+	t.Parallel()
+	for name, problem := range map[string]string{
+		"TestStuck":      "the runs of these seeds of stuck did not stop when told to, and were given up: [1",
+		"TestCheckStuck": "simtest: out of time: seed ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, passed := victim(t, t.TempDir(), name, "-test.timeout=17s")
+			require.False(t, passed)
+			require.Contains(t, out, problem)
+			require.NotContains(t, out, "panic: test timed out")
+		})
+	}
+}
+
 func TestCorpus(t *testing.T) {
 	dir := t.TempDir()
 	out, passed := victim(t, dir, "TestFails", "-simtest.keep", "-seed", "7")

@@ -84,11 +84,24 @@ var victims = map[string]func(*testing.T){
 	"TestSees": func(t *testing.T) {
 		simtest.Run(t, fussy(), simtest.Seeds(13), simtest.Set("divisor", "77"), simtest.MustReach("fussy: met a thirteen"))
 	},
-	"TestOutOfTime": func(t *testing.T) { simtest.Run(t, calm(), simtest.Seeds(1_000_000_000)) },
+	"TestStuck":      func(t *testing.T) { simtest.Run(t, stuck(), simtest.Seeds(9)) },
+	"TestCheckStuck": func(t *testing.T) { simtest.Check(t, stuck()) },
+	"TestOutOfTime":  func(t *testing.T) { simtest.Run(t, calm(), simtest.Seeds(1_000_000_000)) },
 	"TestShrinks": func(t *testing.T) {
 		simtest.Check(t, frail(), simtest.Vary("room", "1", "2", "5"), simtest.Faults("chaos"))
 	},
 	"TestHolds": func(t *testing.T) { simtest.Check(t, fussy(), simtest.Set("divisor", "9999")) },
+}
+
+// stuck has a task that never waits.
+func stuck() *scenarios.Scenario {
+	return &scenarios.Scenario{Name: "stuck", Build: func(r *scenarios.Run) {
+		machines(r)
+		r.World.Go("loop", func() {
+			for n := uint64(1); n != 0; n |= 1 {
+			}
+		})
+	}}
 }
 
 // calm always passes.

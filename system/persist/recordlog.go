@@ -68,12 +68,22 @@ func openRecordLog(h host.Host, dir, name string, replay func(payload []byte) er
 		file.Close()
 		return nil, err
 	}
-	l.dirty = true // the tail has to go, and the name may be new
-	if err := l.repair(); err != nil {
+	if err := l.vouch(content[:l.size]); err != nil {
 		file.Close()
 		return nil, err
 	}
 	return l, nil
+}
+
+// vouch makes sure that what was replayed is on the disk, and nothing after it. It is written again:
+// after a sync that failed for an earlier process it may be in the system's memory only, where reads see
+// it, and what the system has given up no other sync writes.
+func (l *recordLog) vouch(replayed []byte) error {
+	if _, err := l.file.WriteAt(replayed, 0); err != nil {
+		return err
+	}
+	l.dirty = true // the tail has to go, and the name may be new
+	return l.repair()
 }
 
 func (l *recordLog) path() string      { return join(l.dir, l.name) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,11 +15,17 @@ import (
 // onHost runs body as a task of a world without nodes.
 func onHost(t *testing.T, seed uint64, body func(h host.Host)) {
 	t.Helper()
+	onWorld(t, seed, func(w *sim.World) { body(w.Host()) })
+}
+
+// onWorld is onHost for tests that make nodes.
+func onWorld(t *testing.T, seed uint64, body func(w *sim.World)) {
+	t.Helper()
 	w := sim.New(sim.Config{Seed: seed})
 	defer w.Close()
 	w.Go("test", func() {
 		defer w.Stop()
-		body(w.Host())
+		body(w)
 	})
 	require.NoError(t, w.Run())
 }
@@ -241,4 +248,39 @@ func TestLogOnAFailingDisk(t *testing.T) {
 			require.Equal(t, append(in, "end"), got)
 		})
 	}
+}
+
+// What a log has replayed stays, even if it was only in the system's memory after a sync that failed.
+func TestLogWhatIsReplayedStays(t *testing.T) {
+	inMemory := 0
+	for seed := range uint64(200) {
+		onWorld(t, seed, func(w *sim.World) {
+			var n *sim.Node
+			var replayed []string
+			n = w.NewNode("n", func(h host.Host) {
+				l, got, err := open(h)
+				require.NoError(t, err)
+				if h.Incarnation() > 1 {
+					require.Equal(t, replayed, got)
+					return
+				}
+				calm := n.AddDiskRule(sim.DiskRule{Fail: 500_000})
+				undone, err := l.append([]byte("x"))
+				calm()
+				require.NoError(t, l.close())
+				if err != nil && !undone {
+					_, replayed, err = open(h)
+					require.NoError(t, err)
+					inMemory += len(replayed)
+				} else if err == nil {
+					replayed = []string{"x"}
+				}
+			})
+			w.Sleep(time.Second)
+			n.PowerOff()
+			n.Restart()
+			w.Sleep(time.Second)
+		})
+	}
+	require.Positive(t, inMemory)
 }

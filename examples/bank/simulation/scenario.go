@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/simrun-dev/simrun/examples/bank"
@@ -15,11 +16,12 @@ import (
 )
 
 const (
-	coordinator = "coordinator"
-	perBranch   = 2   // accounts of each branch
-	opening     = 100 // what each account has at first
-	opTimeout   = 3 * time.Second
-	oracleTotal = "bank/total"
+	coordinator  = "coordinator"
+	mostBranches = 9
+	perBranch    = 2   // accounts of each branch
+	opening      = 100 // what each account has at first
+	opTimeout    = 3 * time.Second
+	oracleTotal  = "bank/total"
 )
 
 // Scenario is the whole bank under faults.
@@ -28,7 +30,7 @@ func Scenario() *scenarios.Scenario {
 		Name: "bank",
 		Doc:  "clients move money between accounts on several machines, and audit them",
 		Settings: []scenarios.Setting{
-			{Name: "branches", Default: "3", Doc: "machines that keep accounts", Check: twoToNine},
+			{Name: "branches", Default: "3", Doc: "machines that keep accounts", Check: checkBranches},
 			{Name: "clients", Default: "3", Doc: "machines that move money"},
 			{Name: "pace", Default: "150ms", Doc: "mean time between two transfers of a client"},
 		},
@@ -37,9 +39,9 @@ func Scenario() *scenarios.Scenario {
 	}
 }
 
-func twoToNine(value string) error {
-	if len(value) != 1 || value < "2" || value > "9" {
-		return fmt.Errorf("%q is not a number from 2 to 9", value)
+func checkBranches(value string) error {
+	if n, err := strconv.Atoi(value); err != nil || n < 2 || n > mostBranches {
+		return fmt.Errorf("%q is not a number from 2 to %d", value, mostBranches)
 	}
 	return nil
 }
@@ -76,7 +78,7 @@ func build(r *scenarios.Run) {
 	})
 	r.Final(w.lastAudit)
 	r.Record(Model(accounts), w.history)
-	r.Judge(Serializable{Accounts: accounts, History: w.history})
+	r.Judge(Serializable(accounts, w.history))
 }
 
 // supervised adds a machine whose process is started again when it ends.

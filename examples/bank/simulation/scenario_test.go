@@ -88,7 +88,7 @@ func TestSerializable(t *testing.T) {
 			at += 2
 			h.End(token, c.outcome, out, at, 0)
 		}
-		j := simulation.Serializable{Accounts: accounts, History: h}.Judge()
+		j := simulation.Serializable(accounts, h).Judge()
 		require.Equal(t, test.want, j.Verdict, name)
 		if test.want == models.VerdictFail {
 			require.Equal(t, at, j.Violations[0].Event, "%s: the answer that cannot be explained", name)

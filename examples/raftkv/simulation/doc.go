@@ -1,4 +1,4 @@
 // Package simulation tries package raftkv: servers and clients on simulated machines, under faults.
-// Porcupine judges whether what the clients saw is linearizable, and each server must carry out the
-// same commands in the same order.
+// What the clients saw must be linearizable key by key, and each server must carry out the same
+// commands in the same order.
 package simulation

@@ -26,7 +26,7 @@ func Scenario() *scenarios.Scenario {
 			{Name: "keys", Default: "3", Doc: "keys they share", Check: oneToNine},
 			{Name: "pace", Default: "80ms", Doc: "mean time between two commands of a client"},
 		},
-		Oracles: []string{oracleLinearizable, oracleSame},
+		Oracles: []string{models.OracleKV, oracleSame},
 		Build:   build,
 	}
 }
@@ -76,8 +76,18 @@ func build(r *scenarios.Run) {
 		return history.Len(), succeeded
 	})
 	r.Final(w.readAll)
-	r.Record(Model(), history)
-	r.Judge(Linearizable{history})
+	r.Record(kv(), history)
+	r.Judge(models.KV(history))
+}
+
+// kv is the model that simrun has of stores like this one: `simrun check --model kv` judges what
+// --history writes.
+func kv() models.Model {
+	m, err := models.Lookup("kv")
+	if err != nil {
+		panic(err) // it is one of models.Builtin
+	}
+	return m
 }
 
 func names(prefix string, n int) []string {
@@ -112,24 +122,26 @@ func (c *client) boot(h host.Host) {
 		h.Logf("no session: %v", err)
 		return
 	}
-	seen := map[string]string{} // what a key had when it was last looked at
+	seen := map[string]string{} // what a key had when this client last looked
 	for c.r.Working() {
 		draw := sim.NewStream(c.choices.Uint64(), "command")
 		h.Clock().Sleep(sim.Exp(0, c.r.Duration("pace")).Sample(draw.Uint64()))
 		key := c.keys[draw.N(uint64(len(c.keys)))]
-		cmd := raftkv.Command{Op: []string{"get", "get", "put", "cas"}[draw.N(4)], Key: key}
-		if cmd.Op != "get" {
+		cmd := raftkv.Command{Op: []string{models.KindGet, models.KindGet, models.KindPut, models.KindCAS}[draw.N(4)], Key: key}
+		if cmd.Op != models.KindGet {
 			c.written++
 			cmd.Value = fmt.Sprintf("v%d-%d", c.number, c.written) // each value once: reads tell who wrote
 		}
-		if cmd.Op == "cas" {
+		if cmd.Op == models.KindCAS {
 			cmd.Old = seen[key]
 		}
-		if result, err := c.do(h, session, c.number, cmd); err == nil {
+		result, err := c.do(h, session, c.number, cmd)
+		switch {
+		case err != nil:
+		case cmd.Op == models.KindGet, !result.Done:
 			seen[key] = result.Value
-			if cmd.Op == "put" || cmd.Op == "cas" && result.Done {
-				seen[key] = cmd.Value
-			}
+		default:
+			seen[key] = cmd.Value
 		}
 	}
 	c.done = true
@@ -140,17 +152,41 @@ func (w *workload) do(h host.Host, session *raftkv.Client, number int, cmd raftk
 	ctx, cancel := h.Clock().WithTimeout(context.Background(), opTimeout)
 	defer cancel()
 	world := w.r.World
-	in := Input{cmd.Key, cmd.Value, cmd.Old}
+	in := input(cmd)
 	at := world.Op(fmt.Sprintf("client %d calls %s%v", number, cmd.Op, in))
 	token := w.history.Begin(number, cmd.Op, in, at, int64(world.Now()))
 	result, err := session.Do(ctx, cmd)
-	if err != nil {
-		w.history.End(token, models.Unknown, nil, world.Op(fmt.Sprintf("client %d: %v", number, err)), int64(world.Now()))
-		return result, err
+	outcome, output := answer(cmd, result, err)
+	text := fmt.Sprintf("client %d: %s", number, outcome)
+	if output != nil {
+		text += fmt.Sprintf(" %v", output)
 	}
-	out := Output(result)
-	w.history.End(token, models.Ok, out, world.Op(fmt.Sprintf("client %d: %v", number, out)), int64(world.Now()))
-	return result, nil
+	w.history.End(token, outcome, output, world.Op(text), int64(world.Now()))
+	return result, err
+}
+
+// input is a command as the model knows it.
+func input(cmd raftkv.Command) any {
+	switch cmd.Op {
+	case models.KindPut:
+		return models.Put{Key: cmd.Key, Value: models.Text(cmd.Value)}
+	case models.KindCAS:
+		return models.CompareAndSet{Key: cmd.Key, Old: models.Text(cmd.Old), New: models.Text(cmd.Value)}
+	}
+	return models.Get{Key: cmd.Key}
+}
+
+// answer is what came of a command as the model knows it. Without an answer nobody knows.
+func answer(cmd raftkv.Command, result raftkv.Result, err error) (models.Outcome, any) {
+	switch {
+	case err != nil:
+		return models.Unknown, nil
+	case !result.Done:
+		return models.Fail, models.Mismatch{}
+	case cmd.Op == models.KindGet:
+		return models.Ok, models.Found{Value: models.Text(result.Value)}
+	}
+	return models.Ok, nil
 }
 
 // finalClient is the client that reads what is there in the end.
@@ -164,7 +200,7 @@ func (w *workload) readAll() error {
 		return err
 	}
 	for _, key := range w.keys {
-		if _, err := w.do(h, session, finalClient, raftkv.Command{Op: "get", Key: key}); err != nil {
+		if _, err := w.do(h, session, finalClient, raftkv.Command{Op: models.KindGet, Key: key}); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
 	}

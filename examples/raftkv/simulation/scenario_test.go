@@ -1,4 +1,4 @@
-package simulation_test
+package simulation
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/simrun-dev/simrun/examples/raftkv/simulation"
+	"github.com/simrun-dev/simrun/examples/raftkv"
 	"github.com/simrun-dev/simrun/models"
 	"github.com/simrun-dev/simrun/scenarios"
 	"github.com/simrun-dev/simrun/sim/simtest"
@@ -14,80 +14,57 @@ import (
 
 // The store keeps its promises, whatever fails, and the seeds get into the situations that matter.
 func TestStore(t *testing.T) {
-	simtest.Run(t, simulation.Scenario(), simtest.Seeds(40), simtest.MustReach(),
+	simtest.Run(t, Scenario(), simtest.Seeds(40), simtest.MustReach(),
 		simtest.Command("go run ./examples/raftkv/raftkvsim"))
 }
 
 func TestFiveServersUnderChaos(t *testing.T) {
-	simtest.Run(t, simulation.Scenario(), simtest.Seeds(10), simtest.Set("servers", "5"), simtest.Faults("chaos"),
+	simtest.Run(t, Scenario(), simtest.Seeds(10), simtest.Set("servers", "5"), simtest.Faults("chaos"),
 		simtest.Command("go run ./examples/raftkv/raftkvsim"))
 }
 
 // Whatever few faults are drawn.
 func TestAnyFaults(t *testing.T) {
-	simtest.Check(t, simulation.Scenario(), simtest.Vary("duration", "3s"), simtest.Vary("servers", "1", "2", "3"),
+	simtest.Check(t, Scenario(), simtest.Vary("duration", "3s"), simtest.Vary("servers", "1", "2", "3"),
 		simtest.Command("go run ./examples/raftkv/raftkvsim"))
 }
 
-// get and put are operations at positions; a return of 0 is unknown.
-func history(ops ...models.Op) *models.History {
-	h := models.NewHistory()
-	type end struct {
-		token models.Token
-		op    models.Op
+// What the store answers becomes what the model judges.
+func TestAnswersAreJudged(t *testing.T) {
+	get, put := raftkv.Command{Op: "get", Key: "k"}, raftkv.Command{Op: "put", Key: "k", Value: "a"}
+	swap := raftkv.Command{Op: "cas", Key: "k", Old: "a", Value: "b"}
+	type call struct {
+		cmd    raftkv.Command
+		result raftkv.Result
+		err    error
 	}
-	var ends []end
-	at := uint64(0)
-	for _, op := range ops {
-		for len(ends) > 0 && ends[0].op.Return < op.Call {
-			h.End(ends[0].token, ends[0].op.Outcome, ends[0].op.Output, ends[0].op.Return, 0)
-			ends = ends[1:]
-		}
-		at = op.Call
-		token := h.Begin(op.Client, op.Kind, op.Input, at, 0)
-		if op.Outcome == models.Ok {
-			ends = append(ends, end{token, op})
-		}
-	}
-	for _, e := range ends {
-		h.End(e.token, e.op.Outcome, e.op.Output, e.op.Return, 0)
-	}
-	return h
-}
-
-func TestLinearizable(t *testing.T) {
-	op := func(client int, kind, value, before string, call, ret uint64) models.Op {
-		o := models.Op{Client: client, Kind: kind, Input: simulation.Input{Key: "k", Value: value}, Call: call, Return: ret, Outcome: models.Unknown}
-		if ret > 0 {
-			o.Outcome, o.Output = models.Ok, simulation.Output{Value: before, Done: true}
-		}
-		return o
-	}
+	done := func(value string) raftkv.Result { return raftkv.Result{Value: value, Done: true} }
 	for name, test := range map[string]struct {
-		ops  []models.Op
-		want models.Verdict
+		calls []call
+		want  models.Verdict
 	}{
-		"one after the other":     {[]models.Op{op(1, "put", "a", "", 1, 2), op(2, "get", "", "a", 3, 4)}, models.VerdictPass},
-		"a stale read":            {[]models.Op{op(1, "put", "a", "", 1, 2), op(2, "get", "", "", 3, 4)}, models.VerdictFail},
-		"an open write, seen":     {[]models.Op{op(1, "put", "a", "", 1, 0), op(2, "get", "", "a", 3, 4)}, models.VerdictPass},
-		"an open write, not seen": {[]models.Op{op(1, "put", "a", "", 1, 0), op(2, "get", "", "", 3, 4)}, models.VerdictPass},
-		"seen, then gone": {
-			[]models.Op{op(1, "put", "a", "", 1, 0), op(2, "get", "", "a", 3, 4), op(2, "get", "", "", 5, 6)}, models.VerdictFail,
-		},
-		"nothing": {nil, models.VerdictUnknown},
+		"nothing is empty":        {[]call{{get, done(""), nil}}, models.VerdictPass},
+		"a put is read":           {[]call{{put, done(""), nil}, {get, done("a"), nil}}, models.VerdictPass},
+		"a stale read":            {[]call{{put, done(""), nil}, {get, done(""), nil}}, models.VerdictFail},
+		"an open put, seen":       {[]call{{put, raftkv.Result{}, raftkv.ErrGaveUp}, {get, done("a"), nil}}, models.VerdictPass},
+		"an open put, not seen":   {[]call{{put, raftkv.Result{}, raftkv.ErrGaveUp}, {get, done(""), nil}}, models.VerdictPass},
+		"swapped":                 {[]call{{put, done(""), nil}, {swap, done("a"), nil}, {get, done("b"), nil}}, models.VerdictPass},
+		"refused":                 {[]call{{swap, raftkv.Result{}, nil}, {get, done(""), nil}}, models.VerdictPass},
+		"refused without a cause": {[]call{{put, done(""), nil}, {swap, raftkv.Result{}, nil}}, models.VerdictFail},
 	} {
-		j := simulation.Linearizable{History: history(test.ops...)}.Judge()
-		require.Equal(t, test.want, j.Verdict, name)
-		if test.want == models.VerdictFail {
-			last := test.ops[len(test.ops)-1]
-			require.Equal(t, last.Return, j.Violations[0].Event, "the answer that cannot be explained")
+		h := models.NewHistory()
+		for i, c := range test.calls {
+			token := h.Begin(i, c.cmd.Op, input(c.cmd), uint64(2*i+1), 0)
+			outcome, output := answer(c.cmd, c.result, c.err)
+			h.End(token, outcome, output, uint64(2*i+2), 0)
 		}
+		require.Equal(t, test.want, models.KV(h).Judge().Verdict, name)
 	}
 }
 
 // BenchmarkSeed is one seed of the scenario.
 func BenchmarkSeed(b *testing.B) {
-	s, seed := simulation.Scenario(), uint64(0)
+	s, seed := Scenario(), uint64(0)
 	for b.Loop() {
 		seed++
 		if r := s.Execute(context.Background(), scenarios.Options{Seed: seed}); r.Verdict != scenarios.Pass {

@@ -51,14 +51,24 @@ func Open(h host.Host, dir, name string, replay func(record []byte) error) (*Log
 		err = l.recover(content, replay)
 	}
 	if err == nil {
-		l.dirty = true // the tail has to go, and the name may be new
-		err = l.repair()
+		err = l.vouch(content[:l.size])
 	}
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
 	return l, nil
+}
+
+// vouch makes sure that what was replayed is on the disk, and nothing after it. It is written again:
+// after a sync that failed for an earlier process it may be in the system's memory only, where reads see
+// it, and what the system has given up no other sync writes.
+func (l *Log) vouch(replayed []byte) error {
+	if _, err := l.file.WriteAt(replayed, 0); err != nil {
+		return err
+	}
+	l.dirty = true // the tail has to go, and the name may be new
+	return l.repair()
 }
 
 // Size is the log's length in bytes.

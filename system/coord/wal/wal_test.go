@@ -173,6 +173,41 @@ func TestFailingDisk(t *testing.T) {
 	require.Positive(t, torn)
 }
 
+// What a log has replayed stays, even if it was only in the system's memory after a sync that failed.
+func TestWhatIsReplayedStays(t *testing.T) {
+	inMemory := 0
+	for seed := range uint64(200) {
+		inWorld(t, seed, func(w *sim.World, _ host.Host) {
+			var n *sim.Node
+			var replayed []string
+			n = w.NewNode("n", func(h host.Host) {
+				l, got, err := open(h)
+				require.NoError(t, err)
+				if h.Incarnation() > 1 {
+					require.Equal(t, replayed, got)
+					return
+				}
+				calm := n.AddDiskRule(sim.DiskRule{Fail: 500_000})
+				undone, err := l.Append([]byte("x"))
+				calm()
+				require.NoError(t, l.Close())
+				if err != nil && !undone {
+					_, replayed, err = open(h)
+					require.NoError(t, err)
+					inMemory += len(replayed)
+				} else if err == nil {
+					replayed = []string{"x"}
+				}
+			})
+			w.Sleep(time.Second)
+			n.PowerOff()
+			n.Restart()
+			w.Sleep(time.Second)
+		})
+	}
+	require.Positive(t, inMemory)
+}
+
 func Example() {
 	w := sim.New(sim.Config{Seed: 1})
 	defer w.Close()
