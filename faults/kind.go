@@ -177,7 +177,7 @@ var kinds = map[string]*Kind{}
 
 // In init, since what the entries do refers back to the catalogue.
 func init() {
-	for _, group := range [][]*Kind{netKinds(), nodeKinds(), clockKinds(), diskKinds(), persistKinds(), cdcKinds()} {
+	for _, group := range [][]*Kind{netKinds(), nodeKinds(), clockKinds(), diskKinds(), persistKinds(), cdcKinds(), computeKinds(), flowKinds()} {
 		for _, k := range group {
 			kinds[k.Name] = k
 		}

@@ -124,7 +124,7 @@ verify shard --seeds 1-10`),
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(c.listCommand(), c.runCommand(), c.checkCommand(), c.reproCommandLine(), c.verifyCommand(),
-		c.planCommand(), c.newCommand(), c.mutantsCommand(), c.benchCommand(), c.vetCommand(), c.versionCommand())
+		c.planCommand(), c.newCommand(), c.mutantsCommand(), c.benchCommand(), c.vetCommand(), c.sqlCommand(), c.versionCommand())
 	return root
 }
 

@@ -1,0 +1,73 @@
+package faults
+
+import (
+	"fmt"
+
+	"github.com/simrun-dev/simrun/sim"
+)
+
+// The kinds of package system/flow. Scenarios carry them out: they know the nodes, and wrap what frontends
+// and flow nodes call of each other. The subjects are machines.
+func flowKinds() []*Kind {
+	one := func(s *sim.Stream, f *Fault, t *Topology) { f.Target = []string{pick(s, t.Subjects[f.Kind])} }
+	return []*Kind{
+		{
+			Name:     "flow.restart",
+			Doc:      "a flow node's process dies and starts anew at once, with all its flows to be refilled",
+			Cause:    "a deployment, a crash under a supervisor",
+			Subjects: true,
+			Instant:  true,
+			draw:     one,
+		},
+		{
+			Name:     "frontend.unavailable",
+			Doc:      "a flow node's calls of frontends hang until the fault is over or the caller gives up",
+			Cause:    "an overloaded frontend, a load balancer without a backend",
+			Subjects: true,
+			draw:     one,
+		},
+		{
+			Name:     "frontend.slow",
+			Doc:      "a flow node's calls of frontends take longer, each for itself",
+			Cause:    "garbage collection, a slow disk behind the stores, a busy machine",
+			Subjects: true,
+			Params:   []Param{durationParam("mean", "100ms", "how much longer, on average")},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				one(s, f, t)
+				f.set("mean", fmt.Sprintf("%dms", s.Between(5, 600)))
+			},
+		},
+		{
+			Name:     "flow.lost_reply",
+			Doc:      "a share of a flow node's writes into sinks end in an error, and were carried out all the same: before it, or some time after",
+			Cause:    "a connection lost between request and answer, a proxy's time-out, a retry in a library",
+			Subjects: true,
+			Params: []Param{
+				percentParam("share", "30%", "share of writes that seem to fail"),
+				durationParam("late", "300ms", "how long after the error half of them are carried out, on average"),
+			},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				one(s, f, t)
+				f.set("share", percent(int(s.Between(10, 90))*10_000))
+				f.set("late", fmt.Sprintf("%dms", s.Between(10, 1500)))
+			},
+		},
+		{
+			Name:     "flow.mirror",
+			Doc:      "mirrored inserts from a frontend are lost, come late, and come twice",
+			Cause:    "calls that nobody waits for, retries, a queue between the two",
+			Subjects: true,
+			Params: []Param{
+				percentParam("lost", "10%", "share that never comes"),
+				percentParam("twice", "20%", "share that comes twice"),
+				durationParam("late", "200ms", "how late they come, on average"),
+			},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				one(s, f, t)
+				f.set("lost", percent(int(s.N(4))*100_000))
+				f.set("twice", percent(int(s.N(6))*100_000))
+				f.set("late", fmt.Sprintf("%dms", s.Between(1, 2000)))
+			},
+		},
+	}
+}

@@ -1,0 +1,209 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/system/compute"
+	"github.com/simrun-dev/simrun/system/compute/protocol"
+	"github.com/simrun-dev/simrun/system/dataflow"
+	"github.com/simrun-dev/simrun/system/persist"
+)
+
+// within waits for a condition that is told by what is missing.
+func (s *computeCluster) within(missing func() string) string {
+	for deadline := s.r.World.Now() + settleLimit; ; s.r.World.Sleep(poll) {
+		what := missing()
+		if what == "" || s.r.World.Now() > deadline {
+			return what
+		}
+	}
+}
+
+// advances waits until every replica has computed beyond now.
+func (s *computeCluster) advances() error {
+	at := s.tables.applied
+	what := s.within(func() string { return s.behind(at) })
+	s.reconnects.Holds(what == "", "%v after the faults have ended, %s", settleLimit, what)
+	return nil
+}
+
+// eachReplica peeks everything from each replica alone: what the fastest answers hides what the others would.
+func (s *computeCluster) eachReplica() error {
+	return s.asController(func(controller *compute.Controller) error {
+		for _, only := range s.replicas {
+			for _, name := range s.replicas {
+				s.setReplica(controller, name, name == only)
+			}
+			if err := s.peekAll(controller); err != nil {
+				return fmt.Errorf("on %s alone: %w", only, err)
+			}
+			// A peek that is begun without a connection must reach the replica over the next one.
+			s.r.World.ResetConns(controllerNode, only)
+			s.r.World.Sleep(poll)
+			if err := s.peekAll(controller); err != nil {
+				return fmt.Errorf("on %s alone, its connection cut: %w", only, err)
+			}
+			if err := s.subscribeAtLast(controller); err != nil {
+				return fmt.Errorf("subscription on %s alone: %w", only, err)
+			}
+		}
+		for _, name := range s.replicas {
+			s.setReplica(controller, name, true)
+		}
+		return nil
+	})
+}
+
+// asController does something as a task of the controller's process, and waits for it.
+func (s *computeCluster) asController(do func(*compute.Controller) error) (err error) {
+	done := false
+	s.r.World.Node(controllerNode).Host().Go("final", func() {
+		err = do(s.current)
+		done = true
+	})
+	for !done {
+		s.r.World.Sleep(poll)
+	}
+	return err
+}
+
+func (s *computeCluster) peekAll(controller *compute.Controller) error {
+	for _, col := range slices.SortedFunc(slices.Values(s.catalog), byID) {
+		if err := s.peekAtLast(controller, col); err != nil {
+			return fmt.Errorf("peek of %v: %w", col.desc.ID, err)
+		}
+	}
+	return nil
+}
+
+// letGo waits until shards can be read only from a time on that was not over when the faults ended: nobody holds
+// them any more but those who are to, and by little.
+func (s *computeCluster) letGo() error {
+	what := s.within(func() string {
+		if since := s.watch.sinces[valueTable]; !persist.At(s.healed).Before(since) {
+			return fmt.Sprintf("the since of %s is still %v, faults ended at %d", valueTable, since, s.healed)
+		}
+		return ""
+	})
+	s.reconnects.Holds(what == "", "%v after everything has settled, %s", settleLimit, what)
+	return nil
+}
+
+// withOneLeft lets all replicas but one die, which must not be noticed.
+func (s *computeCluster) withOneLeft() error {
+	if len(s.replicas) == 1 {
+		return nil
+	}
+	for _, name := range s.replicas[1:] {
+		s.r.World.Node(name).PowerOff()
+	}
+	return s.asController(func(controller *compute.Controller) error {
+		at := s.tables.applied
+		what := s.within(func() string {
+			for _, col := range s.catalog {
+				if _, write, err := controller.Frontiers(col.desc.ID); err != nil || write.LessEqual(at) {
+					return fmt.Sprintf("%v is written up to %v, and not beyond %d (%v)", col.desc.ID, write, at, err)
+				}
+			}
+			return ""
+		})
+		s.reconnects.Holds(what == "", "%v after all replicas but one have died, %s", settleLimit, what)
+		if err := s.peekAll(controller); err != nil {
+			return fmt.Errorf("with one replica left: %w", err)
+		}
+		return nil
+	})
+}
+
+// subscribeAtLast follows a collection for a little while.
+func (s *computeCluster) subscribeAtLast(controller *compute.Controller) error {
+	of := s.catalog[0]
+	s.nextID++
+	d := of.desc
+	d.ID, d.Sink, d.Policy = s.nextID, protocol.Sink{Kind: protocol.Subscribe, Snapshot: true}, nil
+	s.watch.model.Defined(uint64(d.ID), of.meaning)
+	ctx, cancel := s.r.World.Node(controllerNode).Host().Clock().WithTimeout(context.Background(), settleLimit)
+	defer cancel()
+	sub, err := controller.Subscribe(ctx, d)
+	if err != nil {
+		return err
+	}
+	for at := s.tables.applied; ; {
+		b, err := sub.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if !b.Upper.LessEqual(at) {
+			return controller.DropCollections(d.ID)
+		}
+	}
+}
+
+func (s *computeCluster) peekAtLast(controller *compute.Controller, col *computeCollection) error {
+	ctx, cancel := s.r.World.Node(controllerNode).Host().Clock().WithTimeout(context.Background(), settleLimit)
+	defer cancel()
+	for {
+		_, err := s.peek(ctx, controller, compute.PeekRequest{Target: col.desc.ID, Timestamp: s.tables.applied}, nil, 0)
+		var failed *compute.PeekError
+		var since *compute.SinceError
+		switch {
+		case errors.As(err, &failed):
+			return nil // the model has judged it
+		case errors.As(err, &since) && ctx.Err() == nil: // a later write is in the making, and partly done
+			s.r.World.Node(controllerNode).Host().Clock().Sleep(poll)
+		default:
+			return err
+		}
+	}
+}
+
+// shards reads what collections were written to directly, at every time that is still to be read.
+func (s *computeCluster) shards() error {
+	for _, col := range s.catalog {
+		if col.desc.Sink.Kind != protocol.Shard {
+			continue
+		}
+		if err := s.readShard(col); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *computeCluster) readShard(col *computeCollection) error {
+	h := s.r.World.Host()
+	client := s.c.client(h, computeConfig)
+	defer client.Close()
+	ctx, cancel := h.Clock().WithTimeout(context.Background(), settleLimit)
+	defer cancel()
+	reader, err := client.OpenReader(ctx, col.shard)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	since, _ := reader.Since().Time()
+	for _, at := range []uint64{since, (since + s.tables.applied) / 2, s.tables.applied} {
+		updates, err := reader.SnapshotAndFetch(ctx, at)
+		var gone *persist.SinceError
+		if errors.As(err, &gone) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		rows, failures := dataflow.FromShard(updates)
+		got := make([]dataflow.RowCount, len(rows))
+		for i, r := range rows {
+			got[i] = dataflow.RowCount{Row: r.Row, Count: r.Diff}
+		}
+		want := s.watch.model.Contents(uint64(col.desc.ID), at)
+		if !slices.Equal(got, want.Rows) || len(failures) != len(want.Errors) {
+			s.r.World.Fail(models.OraclePeekCorrect, "shard %s holds, as of %d, %v, and not %v", col.shard, at, got, want.Rows)
+		}
+	}
+	return nil
+}

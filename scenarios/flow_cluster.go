@@ -1,0 +1,203 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/simrun-dev/simrun/faults"
+	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/flow"
+	"github.com/simrun-dev/simrun/system/flow/catalog"
+	"github.com/simrun-dev/simrun/system/flow/frontend"
+	"github.com/simrun-dev/simrun/system/host"
+	"github.com/simrun-dev/simrun/system/persist"
+)
+
+// flowCluster is the machines of a system of flows.
+type flowCluster struct {
+	*persistCluster
+	model *models.Flows
+	watch *flowWatch
+	users []*flowUser
+
+	frontends []string
+	mirrors   map[string]*mirrorFaults // by frontend
+	nodes     map[string]*flowMachine
+	nodeNames []string
+	serving   map[string]bool
+
+	lonely         catalog.TableID
+	ready          bool
+	ops, succeeded int
+}
+
+// flowMachine is a flow node over all its lives.
+type flowMachine struct {
+	name    string
+	machine *sim.Node
+	node    *flow.Node // of the present life, nil before it has begun
+	faults  *backendFaults
+}
+
+func (c *flowCluster) addFrontends() {
+	r := c.r
+	c.frontends, c.nodeNames = shardNames("frontend-", r.Int("frontends")), shardNames("flow-", r.Int("flownodes"))
+	c.mirrors, c.serving = map[string]*mirrorFaults{}, map[string]bool{}
+	for _, name := range c.frontends {
+		faults := &mirrorFaults{choices: r.World.NewStream("mirror", name)}
+		c.mirrors[name] = faults
+		n := r.AddNode(name, "frontend", func(h host.Host) {
+			f := frontend.New(h, c.client(h, c.config()), frontend.Config{
+				Nodes: c.nodeNames, MirrorTimeout: time.Second, FlowTimeout: statementTimeout - 500*time.Millisecond,
+				StatementTimeout: statementTimeout, History: 64,
+				Mirror: func(_ string, to frontend.Inserter) frontend.Inserter { return &flakyMirror{to, h, faults} },
+			})
+			if _, err := frontend.Serve(f, frontend.Port); err != nil {
+				h.Logf("%v", err)
+				return
+			}
+			c.serving[name] = true
+		})
+		n.OnCrash(func() { c.serving[name] = false })
+		r.Ready(name+" serving", func() bool { return c.serving[name] })
+		r.Settled(name+" serving again", func() bool { return c.serving[name] })
+	}
+	c.unreliable(c.frontends...)
+	// Somebody who commits to the catalog and changes nothing, but sees that leases have run out.
+	c.reaper([]rivalTarget{{string(catalog.Shard), func(ctx context.Context, w *persist.WriteHandle, updates []persist.Update, expected, next persist.Frontier) {
+		_ = w.CompareAndAppend(ctx, updates, expected, next)
+	}}})
+}
+
+// config is how frontends use persist.
+func (c *flowCluster) config() persist.Config {
+	if c.r.planned("persist.lease_expire") {
+		return expirable
+	}
+	return clientConfig
+}
+
+// addresses are those of the frontends, beginning with another one for each who asks.
+func (c *flowCluster) addresses(first int) []string {
+	all := make([]string, len(c.frontends))
+	for i := range all {
+		all[i] = host.JoinAddr(c.frontends[(first+i)%len(c.frontends)], frontend.Port)
+	}
+	return all
+}
+
+func (c *flowCluster) addNodes() {
+	for i, name := range c.nodeNames {
+		m := &flowMachine{name: name, faults: &backendFaults{choices: c.r.World.NewStream("backend", name)}}
+		c.nodes[name] = m
+		m.machine = c.r.AddNode(name, "flow", func(h host.Host) {
+			backend := &flakyBackend{frontend.NewClient(h, flowCallTimeout, c.addresses(i)...), h, m.faults}
+			cfg := flow.Config{
+				RunInterval: 100 * time.Millisecond, CatchUpInterval: 400 * time.Millisecond, ReconcileInterval: 700 * time.Millisecond,
+				CallTimeout: flowCallTimeout, RefillBackoff: 50 * time.Millisecond,
+			}
+			node, err := flow.StartNode(h, backend, cfg, c)
+			if err != nil {
+				h.Logf("%v", err)
+				return
+			}
+			m.node = node
+		})
+		m.machine.OnCrash(func() { m.node = nil })
+		c.r.Ready(name+" serving", func() bool { return m.node != nil })
+		c.r.Settled(name+" serving again", func() bool { return m.node != nil })
+	}
+}
+
+// Observe implements flow.Observer.
+func (c *flowCluster) Observe(e flow.Event) {
+	c.r.World.Op(fmt.Sprintf("%T%v", e, e))
+}
+
+func (c *flowCluster) addFaults() {
+	c.r.Handle("flow.restart", c.nodeNames, func(f *faults.Fault) (func(), bool) {
+		n := c.nodes[f.Target[0]].machine
+		if !n.Up() {
+			return nil, false
+		}
+		n.Crash()
+		n.Restart()
+		return nil, true
+	})
+	c.r.Handle("frontend.unavailable", c.nodeNames, func(f *faults.Fault) (func(), bool) {
+		on := c.nodes[f.Target[0]].faults
+		on.down++
+		return func() { on.down-- }, true
+	})
+	c.r.Handle("frontend.slow", c.nodeNames, func(f *faults.Fault) (func(), bool) {
+		on, by := c.nodes[f.Target[0]].faults, f.Duration("mean")
+		on.slow += by
+		return func() { on.slow -= by }, true
+	})
+	c.r.Handle("flow.lost_reply", c.nodeNames, func(f *faults.Fault) (func(), bool) {
+		on := c.nodes[f.Target[0]].faults
+		on.lost, on.late = f.PerMillion("share"), f.Duration("late")
+		return func() { on.lost = 0 }, true
+	})
+	c.r.Handle("flow.mirror", c.frontends, func(f *faults.Fault) (func(), bool) {
+		on := c.mirrors[f.Target[0]]
+		on.lost, on.twice, on.late = f.PerMillion("lost"), f.PerMillion("twice"), f.Duration("late")
+		return func() { on.lost, on.twice, on.late = 0, 0, 0 }, true
+	})
+}
+
+// setup creates the tables and begins to watch them.
+func (c *flowCluster) setup() {
+	h := c.r.World.Host()
+	client := frontend.NewClient(h, flowCallTimeout, c.addresses(0)...)
+	for _, name := range []string{eventsTable, stateTable} {
+		for {
+			_, err := client.Execute(context.Background(), flowTables[name].create)
+			if err == nil {
+				err = c.watch.open(name)
+			}
+			if err == nil {
+				break
+			}
+			h.Clock().Sleep(50 * time.Millisecond)
+		}
+	}
+	for c.lonely == 0 {
+		if _, err := client.Execute(context.Background(), createLonely); err == nil {
+			ctx, cancel := c.watch.ask()
+			if t, err := c.watch.catalog.Table(ctx, catalog.Public(lonelyTable)); err == nil {
+				c.lonely = t.ID
+			}
+			cancel()
+		}
+		h.Clock().Sleep(poll)
+	}
+	c.ready = true
+}
+
+// refilling tells what the nodes are still without, as the catalog has it; "" is nothing.
+func (c *flowCluster) refilling(ctx context.Context) (string, error) {
+	list, _, err := c.watch.catalog.Flows(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, name := range c.nodeNames {
+		node := c.nodes[name].node
+		if node == nil {
+			return name + " is down", nil
+		}
+		s := node.Status()
+		if len(s.Refilling) > 0 {
+			return fmt.Sprintf("%s refills flows %v", name, s.Refilling), nil
+		}
+		for _, f := range list {
+			if f.Node == name && !slices.Contains(s.Flows, f.ID) {
+				return fmt.Sprintf("%s does not run flow %s", name, f.Name), nil
+			}
+		}
+	}
+	return "", nil
+}

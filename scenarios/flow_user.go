@@ -1,0 +1,375 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/dataflow"
+	"github.com/simrun-dev/simrun/system/flow/catalog"
+	"github.com/simrun-dev/simrun/system/flow/frontend"
+)
+
+// flowUser is a client: it changes the tables, and has flows of its own.
+type flowUser struct {
+	*flowCluster
+	number   int
+	choices  *sim.Stream
+	client   *frontend.Client
+	slots    []*flowSlot
+	rows     int
+	bad      int
+	accepted []string // rows of events whose insertion was acknowledged
+	begun    bool     // it has inserted something
+	done     bool
+}
+
+// flowSlot is the name of a flow with what is known of it.
+type flowSlot struct {
+	name string
+	// fixed: the flow is created and never touched again.
+	fixed bool
+	// current is the flow's definition, nil if there is no flow.
+	current *definition
+	// flushed: a flush has succeeded since the flow was defined, and floor is the change before which the
+	// sink is at least.
+	flushed bool
+	floor   uint64
+	// tried are the definitions that may be in force: see settle.
+	tried []*definition
+	murky bool
+	// sinkGone: the flow's sink was dropped under it.
+	sinkGone bool
+	// used are the sinks that it had.
+	used map[string]bool
+	// stopped are the sinks that nobody writes any more, with the number of their next change.
+	stopped map[string]uint64
+}
+
+func newSlot(i int) *flowSlot {
+	return &flowSlot{name: fmt.Sprintf("f%d", i+1), fixed: i == 0, used: map[string]bool{}, stopped: map[string]uint64{}}
+}
+
+func (u *flowUser) moment() models.Moment {
+	return models.MomentAt(u.r.World.Events(), u.r.World.Now())
+}
+
+// execute executes a statement. Definite tells of an error whether the statement surely has no effect.
+func (u *flowUser) execute(text string) (rows []string, definite bool, err error) {
+	u.ops++
+	u.r.World.Op(fmt.Sprintf("user %d: %s", u.number+1, text))
+	ctx, cancel := u.watch.h.Clock().WithTimeout(context.Background(), statementTimeout+time.Second)
+	defer cancel()
+	results, err := u.client.Execute(ctx, text)
+	u.r.World.Op(fmt.Sprintf("user %d: %v", u.number+1, err))
+	if err != nil {
+		return nil, frontend.Definite(err), err
+	}
+	if u.r.Working() {
+		u.succeeded++
+	}
+	for _, r := range results[len(results)-1].Rows {
+		rows = append(rows, string(r))
+	}
+	return rows, true, nil
+}
+
+func (u *flowUser) run() {
+	u.client = frontend.NewClient(u.watch.h, statementTimeout+500*time.Millisecond, u.addresses(u.number)...)
+	for !u.ready {
+		u.watch.h.Clock().Sleep(poll)
+	}
+	for len(u.accepted) == 0 { // so that there is something to judge in any run
+		u.insertEvents(sim.NewStream(u.choices.Uint64(), "first"))
+	}
+	u.begun = true
+	for u.r.Working() {
+		draw := sim.NewStream(u.choices.Uint64(), "statement")
+		u.watch.h.Clock().Sleep(sim.Exp(0, u.r.Duration("pace")).Sample(draw.Uint64()))
+		switch n := draw.N(20); {
+		case n < 9:
+			u.insertEvents(draw)
+		case n < 12:
+			u.insertState(draw)
+		case n < 13:
+			u.delete(draw)
+		case n < 14:
+			u.badCreate(draw)
+		case len(u.slots) == 0:
+		default:
+			u.handle(u.slots[draw.N(uint64(len(u.slots)))], draw)
+		}
+	}
+	for _, s := range u.slots {
+		for s.murky || s.sinkGone {
+			u.mend(s)
+		}
+	}
+	u.done = true
+}
+
+// handle does something with a flow.
+func (u *flowUser) handle(s *flowSlot, draw *sim.Stream) {
+	switch {
+	case s.murky || s.sinkGone:
+		u.mend(s)
+	case s.current == nil:
+		u.create(s, draw, false)
+	default:
+		switch n := draw.N(12); {
+		case n < 5:
+			u.flush(s)
+		case n < 9:
+			u.look(s)
+		case s.fixed:
+			u.flush(s)
+		case n < 11:
+			u.create(s, draw, true)
+		default:
+			if draw.N(4) == 0 {
+				u.dropSink(s, draw)
+			}
+			if !s.murky && s.current != nil {
+				u.drop(s)
+			}
+		}
+	}
+}
+
+// insertEvents inserts rows into the table that keeps all, the columns in any order, some left out.
+func (u *flowUser) insertEvents(draw *sim.Stream) {
+	columns := [][]string{{"id", "k", "v", "ts"}, {"ts", "v", "id", "k"}, {"v", "k", "id", "ts"}, {"id", "v", "ts"}, {"id", "k", "ts"}}[draw.N(5)]
+	var values, rows []string
+	for range 1 + draw.N(4) {
+		u.rows++
+		id := int64(u.number+1)*1_000_000 + int64(u.rows)
+		k, v := dataflow.String(string(rune('a'+draw.N(5)))), dataflow.Int(int64(draw.N(41))-20)
+		if draw.N(10) == 0 {
+			k = dataflow.Null()
+		}
+		if draw.N(10) == 0 {
+			v = dataflow.Null()
+		}
+		ts := u.watch.now() - int64(draw.N(200_000))
+		switch draw.N(20) {
+		case 0:
+			ts = int64(draw.N(30_000)) - 15_000 // about 1970
+		case 1:
+			ts = u.watch.now() + int64(draw.N(10_000))
+		}
+		if !contains(columns, "k") {
+			k = dataflow.Null()
+		}
+		if !contains(columns, "v") {
+			v = dataflow.Int(7) // the column's default
+		}
+		u.watch.inserting(k, ts)
+		literals := map[string]string{"id": fmt.Sprint(id), "k": k.String(), "v": v.String(), "ts": fmt.Sprint(ts)}
+		row := make([]string, len(columns))
+		for i, c := range columns {
+			row[i] = literals[c]
+		}
+		values = append(values, "("+strings.Join(row, ", ")+")")
+		rows = append(rows, string(dataflow.Pack(dataflow.Int(id), k, v, dataflow.Timestamp(ts))))
+	}
+	_, _, err := u.execute(fmt.Sprintf("INSERT INTO events (%s) VALUES %s", strings.Join(columns, ", "), strings.Join(values, ", ")))
+	if err == nil {
+		u.accepted = append(u.accepted, rows...)
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+// insertState replaces rows of the table with a key.
+func (u *flowUser) insertState(draw *sim.Stream) {
+	var values []string
+	for range 1 + draw.N(3) {
+		u.rows++
+		k := draw.N(10)
+		values = append(values, fmt.Sprintf("('k%d', %d, %d, %d)", k, k*1000, int64(draw.N(9))-2, u.number*1_000_000+u.rows))
+	}
+	u.execute("INSERT INTO state (k, ts, v, id) VALUES " + strings.Join(values, ", "))
+}
+
+func (u *flowUser) delete(draw *sim.Stream) {
+	if draw.N(2) == 0 {
+		u.execute(fmt.Sprintf("DELETE FROM state WHERE k = 'k%d' OR v = %d", draw.N(10), draw.N(9)))
+		return
+	}
+	u.execute(fmt.Sprintf("DELETE FROM events WHERE id %% %d = %d AND v > %d", 5+draw.N(20), draw.N(5), int64(draw.N(40))-20))
+}
+
+// create creates or replaces a flow.
+func (u *flowUser) create(s *flowSlot, draw *sim.Stream, replace bool) {
+	t, above := &flowTemplates[draw.N(uint64(len(flowTemplates)))], int64(draw.N(10))-25
+	if draw.N(3) == 0 {
+		above = int64(draw.N(30)) - 20
+	}
+	if s.fixed {
+		t, above = &flowTemplates[0], -1000
+	}
+	if replace && draw.N(2) == 0 {
+		t = s.current.flowTemplate
+	}
+	d := define(t, s.name, above, u.watch.group)
+	d.query.Inherits = s.used[d.sink]
+	s.used[d.sink] = true
+	how := []string{"CREATE FLOW", "CREATE FLOW IF NOT EXISTS", "CREATE OR REPLACE FLOW"}[draw.N(3)]
+	if replace {
+		how = "CREATE OR REPLACE FLOW"
+	}
+	if at, ok := s.stopped[d.sink]; ok {
+		if !u.stillStopped(s, d.sink, at) {
+			return
+		}
+		delete(s.stopped, d.sink)
+	}
+	old := s.current
+	_, definite, err := u.execute(d.create(how, s.name))
+	switch {
+	case err == nil:
+		if old != nil && old.sink != d.sink {
+			u.stops(s, old.sink)
+		}
+		s.current, s.flushed, s.floor, s.sinkGone = d, false, 0, false
+	case !definite:
+		s.murky, s.flushed = true, false
+		s.tried = append(s.tried, d)
+	}
+}
+
+// drop drops a flow.
+func (u *flowUser) drop(s *flowSlot) {
+	old := s.current
+	_, definite, err := u.execute("DROP FLOW " + s.name)
+	switch {
+	case err == nil:
+		s.current, s.sinkGone = nil, false
+		u.stops(s, old.sink)
+	case !definite:
+		s.murky, s.flushed = true, false
+	}
+}
+
+// dropSink drops the table that a flow writes into, while it does.
+func (u *flowUser) dropSink(s *flowSlot, draw *sim.Stream) {
+	if s.current.table == eventsTable {
+		u.insertEvents(draw)
+	} else {
+		u.insertState(draw)
+	}
+	s.flushed = false
+	_, definite, err := u.execute("DROP TABLE " + s.current.sink)
+	s.sinkGone, s.murky = err == nil || !definite, err != nil && !definite
+	u.watch.h.Clock().Sleep(sim.Exp(0, 200*time.Millisecond).Sample(draw.Uint64()))
+}
+
+// stops notes that nothing may be written into a sink from now on.
+func (u *flowUser) stops(s *flowSlot, sink string) {
+	upper, ok, err := u.watch.sinkUpper(sink)
+	if err == nil && ok {
+		s.stopped[sink] = upper
+	}
+}
+
+// stillStopped judges that nothing was written; it tells whether that could be found out.
+func (u *flowUser) stillStopped(s *flowSlot, sink string, at uint64) bool {
+	upper, ok, err := u.watch.sinkUpper(sink)
+	if err != nil {
+		return false
+	}
+	u.model.Holds(models.OracleRemoveStops, ok && upper == at, u.moment(),
+		"flow %s was removed or replaced, and the changes from %d to %d of its sink %s came after that", s.name, at, upper, sink)
+	return true
+}
+
+// settle finds out what became of statements of unknown outcome, once nothing of them can happen any more.
+func (u *flowUser) settle(s *flowSlot) {
+	u.watch.h.Clock().Sleep(murkyTime)
+	for {
+		ctx, cancel := u.watch.ask()
+		f, err := u.watch.catalog.Flow(ctx, catalog.Public(s.name))
+		cancel()
+		var missing *catalog.NotFoundError
+		switch {
+		case errors.As(err, &missing):
+			s.current = nil
+		case err != nil:
+			continue
+		default:
+			for _, d := range append(s.tried, s.current) {
+				if d != nil && f.Sink == catalog.Public(d.sink) && f.Query == canonical(d.text()) {
+					s.current = d
+				}
+			}
+		}
+		s.murky, s.flushed, s.floor, s.tried = false, false, 0, nil
+		s.sinkGone = s.sinkGone && s.current != nil
+		return
+	}
+}
+
+// mend brings a flow back to where it is known what it is.
+func (u *flowUser) mend(s *flowSlot) {
+	if s.murky {
+		u.settle(s)
+		return
+	}
+	d := *s.current
+	_, definite, err := u.execute(d.create("CREATE OR REPLACE FLOW", s.name))
+	s.sinkGone = err != nil
+	if err != nil && !definite {
+		s.murky = true
+		s.tried = append(s.tried, &d)
+	}
+}
+
+// flush flushes a flow and looks whether all is in its sink.
+func (u *flowUser) flush(s *flowSlot) bool {
+	from, err := u.watch.upper(s.current.table)
+	if err != nil {
+		return false
+	}
+	if _, _, err := u.execute("FLUSH FLOW " + s.name); err != nil {
+		return false
+	}
+	at, ok := u.see(models.OracleFlushVisible, s, from)
+	if ok {
+		s.flushed, s.floor = true, at
+	}
+	return ok
+}
+
+// look looks whether the sink holds what it can.
+func (u *flowUser) look(s *flowSlot) {
+	if !s.flushed {
+		return
+	}
+	if at, ok := u.see(models.OracleSinkEqualsQuery, s, s.floor); ok {
+		s.floor = at
+	}
+}
+
+// see reads the sink and judges what it holds.
+func (u *flowUser) see(oracle string, s *flowSlot, from uint64) (at uint64, ok bool) {
+	rows, _, err := u.execute(s.current.read())
+	if err != nil {
+		return 0, false
+	}
+	to, err := u.watch.upper(s.current.table)
+	if err != nil {
+		return 0, false
+	}
+	return u.model.Seen(oracle, s.current.query, from, to, rows, u.moment())
+}

@@ -1,0 +1,5 @@
+package compute
+
+import "context"
+
+var background = context.Background()

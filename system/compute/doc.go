@@ -1,0 +1,39 @@
+// Package compute maintains collections on replicas.
+//
+// A [Controller] has the collections of one compute instance. Each is the output of a dataflow, which all
+// of the instance's replicas run alike, so that any of them can answer and none is missed. Processes that
+// are replicas run package replica; the two sides speak package protocol.
+//
+//	controller, err := compute.NewController(h, compute.Config{Incarnation: n, Build: build, Persist: client})
+//	err = controller.AddReplica("r1", compute.ReplicaConfig{Address: "machine-1:compute"})
+//	asOf, err := controller.CreateDataflow(ctx, compute.Description{ID: 1, Plan: plan, Shards: shards})
+//	controller.InitializationComplete()
+//	peek, err := controller.Peek(compute.PeekRequest{Target: 1, Timestamp: ts})
+//	rows, err := peek.Wait(ctx)
+//
+// # Replicas come and go
+//
+// For each connection to a replica there is one [ReplicaTask]. It connects, for as long as that takes,
+// forwards commands and returns responses, and ends when the connection does. The controller notices
+// within a second and starts another, under the next [protocol.Epoch]; the new one is given the
+// whole [protocol.History] of commands. Responses carry the incarnation of their task: those that an ended
+// task left in the channel are dropped.
+//
+// What replicas answer is merged. The first answer to a peek is the answer; a subscribe's batches are cut
+// off where an earlier one ended; a collection's write frontier is that of the fastest replica.
+//
+// # What can be read
+//
+// A collection can be read from its since on, which is the least frontier that anybody holds: its read
+// policy, peeks, collections that depend on it, a [ReadHold] of the caller. Its inputs are held back in
+// turn, those that are shards by a critical since of persist. In addition each replica holds the shards
+// from where it has read them to, since it may be slow, and it may still read what the controller has
+// dropped already.
+//
+// A controller that is started anew, with a higher incarnation, takes over the critical sinces and thereby
+// fences the old one out, which ends with [ErrFenced]. Its caller creates the dataflows again, and
+// the replicas keep what is the same.
+//
+// The design is that of Materialize's compute controller, from its public documentation. Left out are
+// replicas of several processes or workers, one-shot exports, and peeks aimed at one replica.
+package compute

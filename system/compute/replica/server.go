@@ -1,0 +1,183 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/simrun-dev/simrun/system/compute/protocol"
+	"github.com/simrun-dev/simrun/system/host"
+)
+
+// Server is a replica that listens for controllers.
+type Server struct {
+	h        host.Host
+	cfg      Config
+	listener host.Listener
+	life     context.Context
+	end      context.CancelFunc
+	tasks    *host.WaitGroup
+	worker   *worker
+
+	mu      *host.Mutex
+	highest protocol.Epoch // of all connections that were accepted
+	drop    func()         // ends the connection that counts; nil when there was none yet
+}
+
+// Serve starts a replica. When it returns the port accepts connections; the work is done by tasks that
+// end with the process or with Close.
+func Serve(h host.Host, cfg Config) (*Server, error) {
+	if cfg.Observer == nil {
+		cfg.Observer = nobody{}
+	}
+	listener, err := h.Net().Listen(cfg.Port)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		h: h, cfg: cfg, listener: listener,
+		tasks: host.NewWaitGroup(h, "compute replica"), mu: host.NewMutex(h, "compute replica"),
+	}
+	s.life, s.end = host.WithCancel(h, context.Background())
+	s.worker = newWorker(s)
+	s.tasks.Go(h, "compute accept", s.accept)
+	s.tasks.Go(h, "compute worker", s.worker.run)
+	return s, nil
+}
+
+// Close ends the replica and waits for the end of its tasks that answer controllers. Appends under way may
+// still take effect.
+func (s *Server) Close() {
+	s.end()
+	_ = s.listener.Close() // it fails only when it is closed already
+	s.tasks.Wait()
+}
+
+// Wait waits until the replica was closed.
+func (s *Server) Wait() { s.tasks.Wait() }
+
+func (s *Server) accept() {
+	for {
+		conn, err := s.listener.Accept(s.life)
+		if err != nil {
+			if s.life.Err() == nil {
+				s.h.Logf("compute: accepting controllers ended: %v", err)
+			}
+			return
+		}
+		s.tasks.Go(s.h, "compute serve "+conn.RemoteAddr(), func() { s.serve(conn) })
+	}
+}
+
+// serve is one connection, from the greeting to its end.
+func (s *Server) serve(raw host.Conn) {
+	ctx, cancel := host.WithCancel(s.h, s.life)
+	defer cancel()
+	conn, timely, err := s.begin(ctx, raw)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.h.Logf("compute: the controller at %s is not served: %v", raw.RemoteAddr(), err)
+		}
+		return
+	}
+	defer conn.Close()
+	epoch := timely.Epoch
+	if stale := s.admit(epoch, cancel); stale != nil {
+		s.h.Sometimes("compute: a replica refused a stale epoch", true)
+		s.h.Logf("compute: the controller at %s is not served: %v", conn.RemoteAddr(), stale)
+		conn.Refuse(ctx, stale)
+		return
+	}
+	c := &connection{epoch: epoch, responses: host.NewChan[protocol.Response](s.h, "compute responses", host.Unbounded)}
+	s.h.Go("compute respond "+conn.RemoteAddr(), func() {
+		defer cancel()
+		c.respond(ctx, s.h, conn)
+	})
+	s.worker.post(func(w *worker) { w.connect(c, timely) })
+	err = s.receive(ctx, conn, c)
+	if ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		s.h.Logf("compute: the connection of epoch %v has ended: %v", epoch, err)
+	}
+	s.worker.post(func(w *worker) { w.disconnect(c) })
+}
+
+// begin greets a controller and takes its first command.
+func (s *Server) begin(ctx context.Context, raw host.Conn) (conn *protocol.Conn, timely protocol.CreateTimely, err error) {
+	ctx, cancel := s.h.Clock().WithTimeout(ctx, greeting)
+	defer cancel()
+	if conn, err = protocol.Accept(ctx, s.h, raw, s.cfg.Build); err != nil {
+		return nil, timely, err
+	}
+	first, err := conn.RecvCommand(ctx)
+	timely, ok := first.(protocol.CreateTimely)
+	if err == nil && !ok {
+		err = errors.New("its first command is not CreateTimely")
+	}
+	if err != nil {
+		conn.Close()
+	}
+	return conn, timely, err
+}
+
+// admit makes a connection the one that counts, in place of the one before, if its epoch is higher
+// than all so far.
+func (s *Server) admit(epoch protocol.Epoch, cancel func()) *protocol.StaleEpoch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if epoch.Compare(s.highest) <= 0 {
+		s.cfg.Observer.Observe(Refused{epoch, s.highest})
+		return &protocol.StaleEpoch{Epoch: epoch, Seen: s.highest}
+	}
+	if s.drop != nil {
+		s.drop()
+	}
+	s.highest, s.drop = epoch, cancel
+	s.cfg.Observer.Observe(Accepted{epoch})
+	return nil
+}
+
+// receive hands the worker what the controller commands, until the connection ends.
+func (s *Server) receive(ctx context.Context, conn *protocol.Conn, c *connection) error {
+	for {
+		cmd, err := conn.RecvCommand(ctx)
+		if err != nil {
+			return err
+		}
+		s.worker.post(func(w *worker) { w.command(c, cmd) })
+	}
+}
+
+// disconnect ends the connection that counts.
+func (s *Server) disconnect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drop != nil {
+		s.drop()
+	}
+}
+
+// connection is a controller's connection as the worker sees it.
+type connection struct {
+	epoch     protocol.Epoch
+	responses *host.Chan[protocol.Response]
+	// initialized: the commands of the initialisation are complete. Until then they are collected.
+	initialized bool
+	collected   []protocol.Command
+}
+
+// respond sends responses until the connection ends.
+func (c *connection) respond(ctx context.Context, h host.Host, conn *protocol.Conn) {
+	for {
+		r, _, err := c.responses.RecvContext(ctx)
+		if err != nil {
+			return
+		}
+		if h.Buggify("compute/slow responses") {
+			h.Clock().Sleep(time.Duration(h.Rand().IntN(20)) * time.Millisecond)
+		}
+		if err := conn.SendResponse(ctx, r); err != nil {
+			return
+		}
+	}
+}

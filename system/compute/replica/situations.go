@@ -1,0 +1,21 @@
+package replica
+
+import "github.com/simrun-dev/simrun/system/host"
+
+// The rare situations of this package that simulations ought to reach. A test holds the list against
+// the calls.
+var _ = host.Declare(
+	"compute: a connection ended in the middle of its initialisation",
+	"compute: a dataflow's work took several turns",
+	"compute: a peek has to wait for its time",
+	"compute: a peek was cancelled after it was answered",
+	"compute: a reconciliation dropped a dataflow",
+	"compute: a reconciliation forgot peeks",
+	"compute: a reconciliation retained a dataflow",
+	"compute: a replica has come to its expiration",
+	"compute: a replica ignored a command of an older connection",
+	"compute: a replica refused a stale epoch",
+	"compute: a replica was asked to be another instance",
+	"compute: a retained dataflow had to begin later",
+	"compute: another replica had written to the shard",
+)
