@@ -74,6 +74,12 @@ func (l *listener) follow(shard string, draw *sim.Stream) {
 			return
 		}
 	}
+	// Half of them are left to their leases.
+	if draw.N(2) == 0 {
+		ctx, cancel := l.h.Clock().WithTimeout(context.Background(), opTimeout)
+		defer cancel()
+		l.c.durable.check("expire listener", events.Expire(ctx))
+	}
 }
 
 func listen(ctx context.Context, r *persist.ReadHandle, asOf uint64, subscribe bool) (*persist.Listener, error) {

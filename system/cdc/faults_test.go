@@ -181,7 +181,7 @@ func (f *faults) one() {
 }
 
 func TestUnderFaults(t *testing.T) {
-	first, seeds := uint64(0), uint64(24)
+	first, seeds := uint64(0), uint64(40)
 	if s := os.Getenv("CDC_SEEDS"); s != "" { // more of them, by hand
 		var err error
 		seeds, err = strconv.ParseUint(s, 10, 64)
@@ -203,7 +203,7 @@ func TestUnderFaults(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(total)) {
 		t.Log(total[name], name)
 	}
-	if seeds < 24 {
+	if seeds < 40 {
 		return
 	}
 	for _, name := range []string{

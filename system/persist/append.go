@@ -111,6 +111,10 @@ func (s *state) settle(b batch, id WriterID, earliest, lease uint64) (in, settle
 	if _, ok := s.Writers[id]; ok {
 		return false, true
 	}
+	// A shard that was finalised has forgotten its writers and its batches.
+	if s.Final != 0 {
+		return false, false
+	}
 	// No version up to s was made by a clock past s's Walltime.
 	if !overdue(earliest, lease, s.Walltime) {
 		return false, true

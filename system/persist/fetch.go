@@ -112,6 +112,9 @@ func (r *ReadHandle) fetch(ctx context.Context, batches []batch) ([][]Update, er
 	if err := r.checkLease(latest); err != nil {
 		return nil, err
 	}
+	if latest.tombstone() {
+		return nil, r.lost()
+	}
 	r.c.h.Always("persist: a live reader's blobs are there", false, "%s: %v", r.m.shard, err)
 	return nil, err
 }

@@ -117,6 +117,9 @@ func (l *Listener) Next(ctx context.Context) (Event, error) {
 		return Event{}, err
 	}
 	defer r.unpin(s.SeqNo)
+	if s.Since.IsEmpty() {
+		return Event{}, r.lost() // the shard would have to keep what the listener holds
+	}
 	b := s.batchAt(l.frontier)
 	// A registered reader's hold is before its frontier, and no batch's since is past a hold.
 	begun := l.frontier != At(l.asOf)

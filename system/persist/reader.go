@@ -137,6 +137,11 @@ func (r *ReadHandle) checkLease(s *state) error {
 	if _, ok := s.Readers[r.id]; ok || s.tombstone() {
 		return nil
 	}
+	return r.lost()
+}
+
+// lost is the error of a handle that holds nothing any more.
+func (r *ReadHandle) lost() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {

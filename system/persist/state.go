@@ -196,7 +196,9 @@ func (s *state) checkSuccessor(later *state) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(later.Readers)) {
 		r := later.Readers[id]
-		if was, ok := s.Readers[id]; ok && (r.Since.Before(was.Since) || r.Hold < was.Hold || r.Heartbeat < was.Heartbeat) {
+		// One that was forgotten in between, and is registered again, tells the time of its clock anew.
+		aged := later.SeqNo == s.SeqNo+1 && r.Heartbeat < s.Readers[id].Heartbeat
+		if was, ok := s.Readers[id]; ok && (r.Since.Before(was.Since) || r.Hold < was.Hold || aged) {
 			return fmt.Errorf("reader %s went back from %v at version %d to %v at %d", id, was, s.SeqNo, r, later.SeqNo)
 		}
 	}

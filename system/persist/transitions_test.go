@@ -419,3 +419,37 @@ func TestForgottenWriterComesBack(t *testing.T) {
 	require.Equal(t, commit, v)
 	require.NoError(t, known.checkSuccessor(back))
 }
+
+// A finalised shard has forgotten its writers, so that it can't tell any of them that nothing was written.
+func TestFinalizedShardSettlesNothing(t *testing.T) {
+	s := aState()
+	b := batch{Lower: At(10), Upper: Empty(), Parts: []part{{Key: "b1", Updates: 1}}}
+	appended, _ := apply(t, s, func(next *state) (v verdict) {
+		_, v = next.compareAndAppend(b, "w", "t2", now, lease)
+		return v
+	})
+	appended.Since = Empty()
+	final, v := apply(t, appended, func(next *state) (v verdict) {
+		_, v = next.finalize()
+		return v
+	})
+	require.Equal(t, commit, v)
+	in, settled := final.settle(b, "w", now, lease)
+	require.False(t, settled, "in: %v", in)
+}
+
+func TestForgottenReaderComesBack(t *testing.T) {
+	known := aState()
+	forgotten, _ := apply(t, known, func(next *state) verdict {
+		readers, _ := next.expireLeases(known.Readers["r"].Heartbeat + lease + 1)
+		require.Equal(t, 1, readers)
+		return commit
+	})
+	back, v := apply(t, forgotten, func(next *state) (v verdict) {
+		_, v = next.registerReader("r", known.Readers["r"].Heartbeat-1, lease)
+		return v
+	})
+	require.Equal(t, commit, v)
+	back.Readers["r"] = readerState{Hold: back.SeqNo, Since: known.Readers["r"].Since, Heartbeat: known.Readers["r"].Heartbeat - 1, Lease: lease}
+	require.NoError(t, known.checkSuccessor(back))
+}
