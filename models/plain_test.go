@@ -370,8 +370,10 @@ func TestModelsAgreeWithTryingEverything(t *testing.T) {
 					require.Equal(rt, want, j.Verdict, "%s\n%v", listing(h), j.Violations)
 				}
 			})
-			require.NotZero(t, verdicts[VerdictPass])
-			require.NotZero(t, verdicts[VerdictFail])
+			if !testing.Short() { // too few histories for both
+				require.NotZero(t, verdicts[VerdictPass])
+				require.NotZero(t, verdicts[VerdictFail])
+			}
 		})
 	}
 }

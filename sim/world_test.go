@@ -111,7 +111,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		require.NoError(t, w.RunFor(time.Second))
 		w.Close()
 	}
-	require.Equal(t, before, runtime.NumGoroutine())
+	require.LessOrEqual(t, runtime.NumGoroutine(), before) // fewer, if one of an earlier test has ended
 }
 
 func TestDeadlockNamesWhoWaits(t *testing.T) {
