@@ -15,7 +15,7 @@ import (
 )
 
 // Each name that a package of the system passes to Sometimes or Reachable is declared in it, and
-// nothing else is.
+// nothing else is. Names are sorted, and given once.
 func TestSituationsAreDeclared(t *testing.T) {
 	called, declared := map[string]string{}, map[string]string{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -33,6 +33,7 @@ func TestSituationsAreDeclared(t *testing.T) {
 			if !ok || !slices.Contains([]string{"Sometimes", "Reachable", "Declare"}, sel.Sel.Name) {
 				return true
 			}
+			previous := ""
 			for i, arg := range call.Args {
 				lit, ok := arg.(*ast.BasicLit)
 				if !ok || lit.Kind != token.STRING {
@@ -41,6 +42,8 @@ func TestSituationsAreDeclared(t *testing.T) {
 				name, err := strconv.Unquote(lit.Value)
 				require.NoError(t, err)
 				if sel.Sel.Name == "Declare" {
+					require.Less(t, previous, name, "%s: sort the names", path)
+					previous = name
 					declared[name] = filepath.Dir(path)
 				} else if i == 0 {
 					called[name] = filepath.Dir(path)
