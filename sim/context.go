@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"time"
+
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 // simContext is a context whose waiters are woken by the kernel. It has the AfterFunc method by
@@ -13,16 +15,20 @@ type simContext struct {
 	deadline    time.Time
 	hasDeadline bool
 
-	err    error
-	done   chan struct{} // made when asked for
-	hooks  []*contextHook
-	unhook func() bool // from the parent
-	timer  timer
+	err   error
+	done  chan struct{} // made when asked for
+	first *contextHook  // whom to tell, in order
+	last  *contextHook
+	above *simContext // the parent, or the one that it was made from
+	hook  contextHook // in above
+	timer timer
 }
 
+// contextHook is a place in the line of those to be told that a context is done.
 type contextHook struct {
-	call func()
-	done bool
+	w          host.Waker
+	of         *simContext // nil when it is not in line
+	prev, next *contextHook
 }
 
 type contextKey struct{}
@@ -35,20 +41,27 @@ func contextOf(ctx context.Context) *simContext {
 
 func newContext(w *World, parent context.Context) *simContext {
 	c := &simContext{w: w, parent: parent}
-	if parent.Done() == nil {
-		return c
+	p, direct := parent.(*simContext)
+	if !direct {
+		if parent.Done() == nil {
+			return c
+		}
+		p = contextOf(parent)
 	}
 	if err := parent.Err(); err != nil {
 		c.cancel(err)
 		return c
 	}
-	p := contextOf(parent)
-	if p == nil || p.Done() != parent.Done() {
+	if p == nil || !direct && p.Done() != parent.Done() {
 		panic("sim: the parent was made by package context: use host.WithCancel, or the clock's WithTimeout")
 	}
-	c.unhook = p.AfterFunc(func() { c.cancel(p.err) })
+	c.hook.w, c.above = c, p
+	p.push(&c.hook)
 	return c
 }
+
+// Wake implements host.Waker: the context above is done.
+func (c *simContext) Wake() { c.cancel(c.above.err) }
 
 func (c *simContext) Deadline() (time.Time, bool) {
 	if c.hasDeadline {
@@ -82,25 +95,56 @@ func (c *simContext) Value(key any) any {
 // AfterFunc calls f when the context is done, unless stop is called first. Unlike package
 // context's it calls f at once and not in a goroutine: f must not block.
 func (c *simContext) AfterFunc(f func()) (stop func() bool) {
-	if c.err != nil {
-		f()
-		return func() bool { return false }
-	}
-	h := &contextHook{call: f}
-	c.hooks = append(c.hooks, h)
+	h := c.notify(wakeFunc(f))
 	return func() bool {
-		if h.done {
-			return false
-		}
-		h.done = true
-		for i, o := range c.hooks {
-			if o == h {
-				c.hooks = append(c.hooks[:i], c.hooks[i+1:]...)
-				break
-			}
-		}
-		return true
+		inLine := h.of != nil
+		h.Stop()
+		return inLine
 	}
+}
+
+type wakeFunc func()
+
+func (f wakeFunc) Wake() { f() }
+
+// notify makes w be told when the context is done; at once, if it is.
+func (c *simContext) notify(w host.Waker) *contextHook {
+	h := &contextHook{w: w}
+	if c.err != nil {
+		w.Wake()
+		return h
+	}
+	c.push(h)
+	return h
+}
+
+func (c *simContext) push(h *contextHook) {
+	h.of, h.prev, h.next = c, c.last, nil
+	if c.last == nil {
+		c.first = h
+	} else {
+		c.last.next = h
+	}
+	c.last = h
+}
+
+// Stop implements host.Watch.
+func (h *contextHook) Stop() {
+	c := h.of
+	if c == nil {
+		return
+	}
+	if h.prev == nil {
+		c.first = h.next
+	} else {
+		h.prev.next = h.next
+	}
+	if h.next == nil {
+		c.last = h.prev
+	} else {
+		h.next.prev = h.prev
+	}
+	h.of, h.prev, h.next = nil, nil, nil
 }
 
 // handle is the deadline.
@@ -116,15 +160,9 @@ func (c *simContext) cancel(err error) {
 		close(c.done)
 	}
 	c.w.cancel(c.timer)
-	if c.unhook != nil {
-		c.unhook()
-	}
-	hooks := c.hooks
-	c.hooks = nil
-	for _, h := range hooks {
-		if !h.done {
-			h.done = true
-			h.call()
-		}
+	c.hook.Stop()
+	for h := c.first; h != nil; h = c.first {
+		h.Stop()
+		h.w.Wake()
 	}
 }

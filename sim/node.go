@@ -283,13 +283,18 @@ func (r *runtimeOf) WithCancel(parent context.Context) (context.Context, context
 	return c, func() { c.cancel(context.Canceled) }
 }
 
-func (r *runtimeOf) WatchDone(ctx context.Context, wake func()) (stop func()) {
-	c := contextOf(ctx)
-	if c == nil || c.Done() != ctx.Done() {
+func (r *runtimeOf) WatchDone(ctx context.Context, w host.Waker) host.Watch {
+	c, direct := ctx.(*simContext)
+	if !direct {
+		if ctx.Done() == nil {
+			return nil
+		}
+		c = contextOf(ctx)
+	}
+	if c == nil || !direct && c.Done() != ctx.Done() {
 		panic(fmt.Sprintf("sim: a task can't wait for a context made by package context (%v): use host.WithCancel, or the clock's WithTimeout", ctx))
 	}
-	undo := c.AfterFunc(wake)
-	return func() { undo() }
+	return c.notify(w)
 }
 
 func (r *runtimeOf) WatchTime(c <-chan time.Time, wake func()) (stop func()) {

@@ -510,7 +510,7 @@ func (d *Deadlock) Error() string {
 			fmt.Fprintf(&b, "; and %d more", len(d.Waiting)-i)
 			break
 		}
-		fmt.Fprintf(&b, "; %s/%s waits to %s %s since %v", t.Node, t.Task, t.Wait.Op, t.Wait.On, t.Since)
+		fmt.Fprintf(&b, "; %s/%s waits to %v since %v", t.Node, t.Task, t.Wait, t.Since)
 	}
 	return b.String()
 }

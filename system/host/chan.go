@@ -28,6 +28,7 @@ type Chan[T any] struct {
 	receivers waitList[T]
 	senders   waitList[T]
 	free      *waiter[T]
+	spare     *contextWait[T]
 }
 
 // NewChan returns a channel that holds up to capacity values: 0 for a rendezvous,
@@ -75,7 +76,7 @@ func (c *Chan[T]) Send(v T) {
 	c.senders.push(w)
 	p := w.parker
 	c.rt.Unlock()
-	p.Park(Wait{"send", c.name, w})
+	p.Park(Wait{Op: "send", On: c.name, queued: w})
 	c.rt.Lock()
 	closed := !w.ok
 	c.release(w)
@@ -102,7 +103,7 @@ func (c *Chan[T]) Recv() (v T, ok bool) {
 	c.receivers.push(w)
 	p := w.parker
 	c.rt.Unlock()
-	p.Park(Wait{"receive", c.name, w})
+	p.Park(Wait{Op: "receive", On: c.name, queued: w})
 	c.rt.Lock()
 	v, ok = w.val, w.ok
 	c.release(w)
@@ -112,31 +113,53 @@ func (c *Chan[T]) Recv() (v T, ok bool) {
 
 // RecvContext is Recv, given up with ctx's error when ctx is done first.
 func (c *Chan[T]) RecvContext(ctx context.Context) (v T, ok bool, err error) {
-	if c != nil && ctx.Done() == nil {
-		v, ok = c.Recv()
-		return v, ok, nil
-	}
 	if v, ok, ready := c.TryRecv(); ready {
 		return v, ok, nil
 	}
-	return c.waitRecv(ctx)
+	rt := c.runtime("receive")
+	rt.Lock()
+	w := c.spare
+	if w == nil {
+		w = newContextWait(c)
+	}
+	c.spare, w.next = w.next, nil
+	rt.Unlock()
+	w.done.ctx = ctx
+	if w.op.complete(rt, true, false) == 0 {
+		v, ok = w.val, w.ok
+	} else {
+		err = ctx.Err()
+	}
+	var zero T
+	w.val, w.done.ctx = zero, nil
+	rt.Lock()
+	w.next, c.spare = c.spare, w
+	rt.Unlock()
+	return v, ok, err
 }
 
-// waitRecv is apart so that the results do not move to the heap where there is no need to wait.
-func (c *Chan[T]) waitRecv(ctx context.Context) (v T, ok bool, err error) {
-	rt := c.runtime("receive")
-	if i := selectOn(rt, true, false, c.OnRecv(&v, &ok), OnDone(ctx)); i == 1 {
-		return v, false, ctx.Err()
-	}
-	return v, ok, nil
+// contextWait is RecvContext's selection and all that belongs to it: one allocation, and none when the
+// channel has one to spare, for what tasks do most.
+type contextWait[T any] struct {
+	op    selection
+	cases [2]Case
+	recv  recvCase[T]
+	done  doneCase
+	val   T
+	ok    bool
+	next  *contextWait[T]
+}
+
+func newContextWait[T any](c *Chan[T]) *contextWait[T] {
+	w := &contextWait[T]{}
+	w.recv = recvCase[T]{c: c, v: &w.val, ok: &w.ok}
+	w.cases = [2]Case{&w.recv, &w.done}
+	w.op.cases = w.cases[:]
+	return w
 }
 
 // SendContext is Send, given up with ctx's error when ctx is done first.
 func (c *Chan[T]) SendContext(ctx context.Context, v T) error {
-	if c != nil && ctx.Done() == nil {
-		c.Send(v)
-		return nil
-	}
 	if c.TrySend(v) {
 		return nil
 	}

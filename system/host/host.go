@@ -75,10 +75,10 @@ type Runtime interface {
 	Choose(n int) int
 	// WithCancel is [WithCancel].
 	WithCancel(parent context.Context) (context.Context, context.CancelFunc)
-	// WatchDone calls wake once ctx is done, unless stop is called before. Wake takes the
-	// lock, and does not wait. Contexts whose Done is nil are never passed. The lock is
-	// held, for stop too.
-	WatchDone(ctx context.Context, wake func()) (stop func())
+	// WatchDone calls w.Wake once ctx is done, unless the watch is stopped before. It returns
+	// nil for a context that can never be done. The lock is held, for Stop too; a Wake that
+	// waits for the lock just then still comes.
+	WatchDone(ctx context.Context, w Waker) Watch
 	// WatchTime calls wake when a value may be waiting in c, a timer channel of this
 	// host's clock, unless stop is called before. Wake takes the lock, and does not wait.
 	// It is called by the task that asked for a Parker last and will park with it. The
@@ -87,6 +87,12 @@ type Runtime interface {
 	// PollTime takes the value waiting in c, if any. C may be nil. The lock is held.
 	PollTime(c <-chan time.Time) (time.Time, bool)
 }
+
+// Waker is told that what it waits for has come. The lock is held, and Wake does not wait.
+type Waker interface{ Wake() }
+
+// Watch is a Waker's place in line.
+type Watch interface{ Stop() }
 
 // Parker blocks one task, once.
 type Parker interface {
@@ -99,7 +105,8 @@ type Parker interface {
 }
 
 // Wait says what a parked task waits for: an operation ("receive") and the thing
-// operated on ("commands"). It is shown in traces and in reports of deadlocks.
+// operated on ("commands"), which String adds for a Select: putting its cases' names together each
+// time a task waits would cost more than the waiting. It is shown in reports of deadlocks.
 type Wait struct {
 	Op, On string
 	queued queued // where the task stands in line, if anywhere
@@ -107,6 +114,14 @@ type Wait struct {
 
 // queued is a place in a line of waiting tasks.
 type queued interface{ leave() }
+
+// String is the operation and what it is on.
+func (w Wait) String() string {
+	if op, ok := w.queued.(*selection); ok {
+		return w.Op + " " + names(op.cases)
+	}
+	return w.Op + " " + w.On
+}
 
 // Abandon takes the task out of whatever line it waits in. A runtime calls it when the task was
 // killed, before anything else can happen, so that nothing is handed to the dead.

@@ -27,6 +27,14 @@ type selection struct {
 	fired  int // index of the case that completed, -1 while none has
 }
 
+// fire completes the selection by a watched case, unless another was first. The lock is held.
+func (op *selection) fire(index int) {
+	if op.fired < 0 {
+		op.fired = index
+		op.parker.Unpark()
+	}
+}
+
 func (op *selection) leave() {
 	for _, c := range op.cases {
 		c.disarm(false)
@@ -48,6 +56,12 @@ func selectOn(rt Runtime, ordered, try bool, cases ...Case) int {
 	if len(cases) == 0 {
 		panic("host: Select without cases would block for ever")
 	}
+	return (&selection{cases: cases}).complete(rt, ordered, try)
+}
+
+// complete waits for a case and completes it. The selection can be used again afterwards.
+func (op *selection) complete(rt Runtime, ordered, try bool) int {
+	cases := op.cases
 	for {
 		start := 0
 		if !ordered && len(cases) > 1 {
@@ -67,12 +81,12 @@ func selectOn(rt Runtime, ordered, try bool, cases ...Case) int {
 			rt.Unlock()
 			return -1
 		}
-		op := &selection{parker: rt.Parker(), cases: cases, fired: -1}
+		op.parker, op.fired = rt.Parker(), -1
 		for i, c := range cases {
 			c.arm(rt, op, i)
 		}
 		rt.Unlock()
-		op.parker.Park(Wait{"select", names(cases), op})
+		op.parker.Park(Wait{Op: "select", queued: op})
 		rt.Lock()
 		// The one that fired comes last: it panics when it is a send on a closed channel.
 		for i, c := range cases {
@@ -209,23 +223,34 @@ func chanName[T any](c *Chan[T]) string {
 func OnDone(ctx context.Context) Case { return &doneCase{ctx: ctx} }
 
 type doneCase struct {
-	ctx  context.Context
-	stop func()
+	ctx   context.Context
+	watch Watch
+
+	op    *selection // that waits, while one does
+	index int
+}
+
+// Wake implements [Waker]. If it comes late, the case may wait again by then, even for another
+// context: disarm finds out.
+func (d *doneCase) Wake() {
+	if d.op != nil {
+		d.op.fire(d.index)
+	}
 }
 
 func (d *doneCase) try(Runtime) bool { return d.ctx.Err() != nil }
 
 func (d *doneCase) arm(rt Runtime, op *selection, index int) {
-	if d.ctx.Done() != nil {
-		d.stop = rt.WatchDone(d.ctx, op.firer(rt, index))
-	}
+	d.op, d.index = op, index
+	d.watch = rt.WatchDone(d.ctx, d)
 }
 
 func (d *doneCase) disarm(bool) bool {
-	if d.stop != nil {
-		d.stop()
-		d.stop = nil
+	if d.watch != nil {
+		d.watch.Stop()
+		d.watch = nil
 	}
+	d.op = nil
 	return d.ctx.Err() != nil
 }
 
@@ -255,7 +280,11 @@ func (t *timeCase) try(rt Runtime) bool {
 func (t *timeCase) arm(rt Runtime, op *selection, index int) {
 	if t.c != nil {
 		t.rt = rt
-		t.stop = rt.WatchTime(t.c, op.firer(rt, index))
+		t.stop = rt.WatchTime(t.c, func() {
+			rt.Lock()
+			op.fire(index)
+			rt.Unlock()
+		})
 	}
 }
 
@@ -268,15 +297,3 @@ func (t *timeCase) disarm(fired bool) bool {
 }
 
 func (t *timeCase) name() string { return "timer" }
-
-// firer returns what a watched context or timer calls when it is ready.
-func (op *selection) firer(rt Runtime, index int) func() {
-	return func() {
-		rt.Lock()
-		if op.fired < 0 {
-			op.fired = index
-			op.parker.Unpark()
-		}
-		rt.Unlock()
-	}
-}

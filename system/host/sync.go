@@ -43,7 +43,7 @@ func (m *Mutex) Lock() {
 	}
 	w := m.waiting.enter(m.rt)
 	m.rt.Unlock()
-	w.parker.Park(Wait{"lock", m.name, w}) // Unlock hands the lock over
+	w.parker.Park(Wait{Op: "lock", On: m.name, queued: w}) // Unlock hands the lock over
 }
 
 // TryLock takes the mutex if it is free, and tells whether it did.
@@ -119,7 +119,7 @@ func (g *WaitGroup) Wait() {
 	}
 	w := g.waiting.enter(g.rt)
 	g.rt.Unlock()
-	w.parker.Park(Wait{"wait", g.name, w})
+	w.parker.Park(Wait{Op: "wait", On: g.name, queued: w})
 }
 
 // Go starts fn as a task of the group.

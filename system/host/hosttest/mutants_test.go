@@ -89,7 +89,7 @@ func (timersUnwatched) WatchTime(<-chan time.Time, func()) func() { return func(
 
 type contextsUnwatched struct{ host.Runtime }
 
-func (contextsUnwatched) WatchDone(context.Context, func()) func() { return func() {} }
+func (contextsUnwatched) WatchDone(context.Context, host.Waker) host.Watch { return nil }
 
 type withClock struct {
 	host.Host

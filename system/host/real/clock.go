@@ -26,7 +26,7 @@ func (c *hostClock) Sleep(d time.Duration) {
 	select {
 	case <-t.C:
 	case <-c.h.life.Done():
-		c.h.unwind("sleep", "")
+		c.h.unwind("sleep")
 	}
 }
 

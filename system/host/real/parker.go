@@ -76,11 +76,11 @@ func (p *parker) unwind(why host.Wait) {
 	p.rt.mu.Lock()
 	why.Abandon()
 	p.rt.mu.Unlock()
-	p.rt.h.unwind(why.Op, why.On)
+	p.rt.h.unwind(why.String())
 }
 
 // unwind ends the calling task, which waits for what will not come since the host is closed.
-func (h *Host) unwind(op, on string) {
+func (h *Host) unwind(wait string) {
 	exitTask()
-	panic(fmt.Sprintf("real: host %q was closed while a goroutine waited to %s %s that is not one of its tasks: start it with Host.Go", h.cfg.Name, op, on))
+	panic(fmt.Sprintf("real: host %q was closed while a goroutine waited to %s that is not one of its tasks: start it with Host.Go", h.cfg.Name, wait))
 }

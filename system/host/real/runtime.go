@@ -54,7 +54,18 @@ func (r *hostRuntime) WithCancel(parent context.Context) (context.Context, conte
 	return context.WithCancel(parent)
 }
 
-func (r *hostRuntime) WatchDone(ctx context.Context, wake func()) (stop func()) {
-	undo := context.AfterFunc(ctx, wake)
-	return func() { undo() }
+func (r *hostRuntime) WatchDone(ctx context.Context, w host.Waker) host.Watch {
+	if ctx.Done() == nil {
+		return nil
+	}
+	return contextWatch(context.AfterFunc(ctx, func() {
+		r.mu.Lock()
+		w.Wake()
+		r.mu.Unlock()
+	}))
 }
+
+// contextWatch is what context.AfterFunc returns.
+type contextWatch func() bool
+
+func (w contextWatch) Stop() { w() }
