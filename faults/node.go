@@ -11,13 +11,19 @@ func nodeKinds() []*Kind {
 	return []*Kind{
 		{
 			Name:     "node.crash",
-			Doc:      "the machine's process dies, and starts anew at the end; unsynced writes are kept, lost or torn",
+			Doc:      "the machine's process dies, and starts anew at the end; unsynced writes are each kept, lost or torn, or stay unsynced",
 			Cause:    "a bug, the out-of-memory killer, a deployment; loss of power where power is on",
 			Machines: oneMachine,
-			Params:   []Param{wordParam("power", "off", "whether the machine dies with its process, so that its peers hear nothing", "on", "off")},
+			Params: []Param{
+				wordParam("power", "off", "whether the machine dies with its process, so that its peers hear nothing", "on", "off"),
+				wordParam("cache", "lost", "what becomes of unsynced writes when power is off: kept, the operating system still has them, and a crash later may lose them", "lost", "kept"),
+			},
 			draw: func(s *sim.Stream, f *Fault, _ *Topology) {
-				if s.N(2) == 0 {
+				switch s.N(4) {
+				case 0, 1:
 					f.set("power", "on")
+				case 2:
+					f.set("cache", "kept")
 				}
 			},
 			begin: func(w *sim.World, f *Fault, _ *Topology) (func(), bool) {
@@ -25,9 +31,12 @@ func nodeKinds() []*Kind {
 				if !n.Up() {
 					return nil, false
 				}
-				if f.Text("power") == "on" {
+				switch {
+				case f.Text("power") == "on":
 					n.PowerOff()
-				} else {
+				case f.Text("cache") == "kept":
+					n.Kill()
+				default:
 					n.Crash()
 				}
 				return n.Restart, true

@@ -351,3 +351,56 @@ func TestDamage(t *testing.T) {
 	require.Nil(t, n.DiskFile("f"))
 	require.Panics(t, n.Wipe, "of a node that is up")
 }
+
+// The next process reads what a killed one had not synced. It is not durable for that, not even after a
+// sync that succeeds when one of the dead process had failed.
+func TestKillKeepsWhatWasNotSynced(t *testing.T) {
+	for _, failedSync := range []bool{false, true} {
+		found := map[string]int{}
+		for seed := range uint64(60) {
+			w := sim.New(sim.Config{Seed: seed})
+			lives, read := 0, ""
+			var fail func()
+			n := w.NewNode("n", func(h host.Host) {
+				lives++
+				if lives > 1 {
+					data, err := host.ReadFile(h.Disk(), "f")
+					require.NoError(t, err)
+					read = string(data)
+					if failedSync {
+						f, err := h.Disk().Open("f", host.ReadWrite)
+						require.NoError(t, err)
+						require.NoError(t, f.Sync())
+					}
+					return
+				}
+				put(t, h.Disk(), "f", "old", true)
+				f, err := h.Disk().Open("f", host.ReadWrite)
+				require.NoError(t, err)
+				_, err = f.WriteAt([]byte("new"), 0)
+				require.NoError(t, err)
+				if failedSync {
+					fail()
+					require.ErrorIs(t, f.Sync(), host.ErrIO)
+				}
+			})
+			var mend func()
+			fail = func() { mend = n.AddDiskRule(sim.DiskRule{Fail: 1_000_000}) }
+			require.NoError(t, w.RunFor(time.Second))
+			if failedSync {
+				mend()
+			}
+			n.Kill()
+			require.False(t, n.Up())
+			n.Restart()
+			require.NoError(t, w.RunFor(time.Second))
+			require.Equal(t, "new", read)
+			n.Crash()
+			found[string(n.DiskFile("f"))]++
+			w.Close()
+		}
+		require.Len(t, found, 2, "%v", found)
+		require.Greater(t, found["old"], 10)
+		require.Greater(t, found["new"], 10)
+	}
+}

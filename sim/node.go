@@ -95,12 +95,17 @@ func (n *Node) start() {
 // effect, and of what it wrote but did not sync each write is kept, lost or torn. Its
 // connections are reset: the machine goes on and tells the peers. It does nothing when the node
 // is down.
-func (n *Node) Crash() { n.kill(false) }
+func (n *Node) Crash() { n.kill(false, true) }
 
 // PowerOff is Crash of the whole machine: its peers hear nothing.
-func (n *Node) PowerOff() { n.kill(true) }
+func (n *Node) PowerOff() { n.kill(true, true) }
 
-func (n *Node) kill(silent bool) {
+// Kill is Crash of the process alone, as by SIGKILL: its machine goes on and keeps what was written,
+// synced or not. What was not synced, a Crash later may still lose. A process that starts anew and
+// takes what it reads for durable is wrong.
+func (n *Node) Kill() { n.kill(false, false) }
+
+func (n *Node) kill(silent, disk bool) {
 	if !n.Up() {
 		return
 	}
@@ -117,7 +122,9 @@ func (n *Node) kill(silent bool) {
 	w.net.processDied(n.proc, silent)
 	n.proc.die(running)
 	w.setCurrent(running)
-	n.disk.crash()
+	if disk {
+		n.disk.crash()
+	}
 	if n.paused {
 		n.Resume()
 	}
