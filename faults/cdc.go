@@ -18,15 +18,17 @@ func cdcKinds() []*Kind {
 			Subjects: true,
 			Instant:  true,
 			Params: []Param{
-				wordParam("how", "revoked", "how it loses it", "revoked", "resigns"),
-				wordParam("when", "now", "at once, or as soon as key spans are being removed, within 2 s", "now", "busy"),
+				wordParam("how", "revoked", "how it loses it", "revoked", "resigns", "crashes"),
+				wordParam("moment", "now", "at once, or as soon as key spans are being removed, which the sink may then hold up, or a changefeed was resumed, within 2 s", "now", "busy", "resumed"),
 				durationParam("after", "1ms", "how long after that"),
+				intParam("times", "1", "how many owners in a row: each next one as soon as it is there", 1, 3),
 			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				target(s, f, t)
-				f.set("how", []string{"revoked", "revoked", "resigns"}[s.N(3)])
-				f.set("when", []string{"now", "busy"}[s.N(2)])
+				f.set("how", []string{"revoked", "crashes", "resigns"}[s.N(3)])
+				f.set("moment", []string{"now", "busy", "resumed"}[s.N(3)])
 				f.set("after", (time.Duration(s.Between(1, 150)) * time.Millisecond).String())
+				f.set("times", fmt.Sprint(1+s.N(4)/3))
 			},
 		},
 		{
@@ -37,13 +39,28 @@ func cdcKinds() []*Kind {
 			Params: []Param{
 				intParam("slow", "500000", "how much slower the owner's clock runs, in parts per million", 0, 900_000),
 				wordParam("messages", "lost", "what becomes of messages between the owner and the service: all lost, or delivered at the end, when the owner may be another", "lost", "held"),
-				wordParam("when", "now", "at once, or when the owner is next about to schedule, and then to store a checkpoint", "now", "storing"),
+				wordParam("moment", "now", "at once, or when the owner is next about to schedule, and then to store a checkpoint", "now", "storing"),
 			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				target(s, f, t)
 				f.set("slow", fmt.Sprint(s.Between(0, 800)*1000))
 				f.set("messages", []string{"lost", "held"}[s.N(2)])
-				f.set("when", []string{"now", "storing"}[s.N(2)])
+				f.set("moment", []string{"now", "storing"}[s.N(2)])
+			},
+		},
+		{
+			Name:     "owner.slow",
+			Doc:      "the owner takes its time between learning which key spans there are and scheduling them, and meanwhile there are more",
+			Cause:    "garbage collection, a noisy neighbour, a slow answer",
+			Subjects: true,
+			Params: []Param{
+				durationParam("by", "600ms", "how long it takes"),
+				intParam("spans", "1", "how many key spans are added meanwhile", 0, 10),
+			},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				target(s, f, t)
+				f.set("by", (time.Duration(s.Between(200, 1500)) * time.Millisecond).String())
+				f.set("spans", fmt.Sprint(s.Between(0, 2)))
 			},
 		},
 		{
@@ -51,10 +68,16 @@ func cdcKinds() []*Kind {
 			Doc:      "a capture dies, preferably one that has key spans being added or removed, and is started again",
 			Cause:    "out of memory under the load of new key spans",
 			Subjects: true,
-			Params:   []Param{wordParam("how", "crash", "how it dies: with its connections reset, or silently", "crash", "silently")},
+			Params: []Param{
+				wordParam("how", "crash", "how it dies: with its connections reset, or silently", "crash", "silently"),
+				wordParam("moment", "now", "at once, or as soon as what it has sent to the sink is on its way, within 2 s", "now", "writing"),
+				durationParam("after", "1ms", "how long after that"),
+			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				target(s, f, t)
 				f.set("how", []string{"crash", "silently"}[s.N(2)])
+				f.set("moment", []string{"now", "writing"}[s.N(2)])
+				f.set("after", (time.Duration(s.Between(1, 20)) * time.Millisecond).String())
 			},
 		},
 		{

@@ -7,12 +7,18 @@
 // always on mask each other. Each kind draws from a stream of its own and each fault of a kind from
 // one addressed by its ordinal, so that to leave a fault or a kind out changes no other.
 //
+// A fault begins at a time, or waits for a moment ([When]): that a process notes a piece of state or
+// reaches a situation, at which something is half done. Profiles aim some faults at the catalogue of
+// [Moments].
+//
 // An [Injector] carries a plan out in a world. The kinds that break machines and the network are
 // built in; a scenario adds handlers for those of its own system.
 //
 //	plan := faults.Generate(seed, profile, topology)
 //	injector, err := faults.NewInjector(world, plan, topology, handlers)
 //	injector.Start()
+//	...
+//	injector.Noted(machine, "persist.upper") // of what processes note, for faults that wait for it
 //	...
 //	injector.Heal() // all faults end
 //

@@ -38,6 +38,13 @@ func flowKinds() []*Kind {
 			},
 		},
 		{
+			Name:     "frontend.forget",
+			Doc:      "frontends do not know the changes any more that a flow node has missed, so that its flows have to begin anew",
+			Cause:    "frontends that were restarted, a node that was away for long",
+			Subjects: true,
+			draw:     one,
+		},
+		{
 			Name:     "flow.lost_reply",
 			Doc:      "a share of a flow node's writes into sinks end in an error, and were carried out all the same: before it, or some time after",
 			Cause:    "a connection lost between request and answer, a proxy's time-out, a retry in a library",

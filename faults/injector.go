@@ -13,7 +13,8 @@ import (
 // starts tasks for that.
 type Handler func(f *Fault) (end func(), done bool)
 
-// Injector carries out a plan.
+// Injector carries out a plan. For faults that wait for a moment it must be told what processes note:
+// see [Injector.Noted].
 type Injector struct {
 	w        *sim.World
 	plan     *Plan
@@ -23,6 +24,7 @@ type Injector struct {
 	active []*activeFault
 	fired  map[string]int
 	healed bool
+	aims   aims
 }
 
 type activeFault struct {
@@ -36,29 +38,27 @@ func NewInjector(w *sim.World, p *Plan, t *Topology, handlers map[string]Handler
 	if err := p.Check(t, handled); err != nil {
 		return nil, err
 	}
-	return &Injector{w: w, plan: p, topology: t, handlers: handlers, fired: map[string]int{}}, nil
+	return &Injector{w: w, plan: p, topology: t, handlers: handlers, fired: map[string]int{}, aims: newAims(w.Host(), p)}, nil
 }
 
 // Start begins the fault phase now: the plan's times count from here.
 func (i *Injector) Start() {
-	type change struct {
-		at    Time
-		begin bool
-		fault *Fault
-	}
 	var changes []change
 	for n := range i.plan.Faults {
 		f := &i.plan.Faults[n]
-		changes = append(changes, change{f.From, true, f})
+		if f.When != nil {
+			continue
+		}
+		changes = append(changes, change{time.Duration(f.From), true, f})
 		if f.To != 0 {
-			changes = append(changes, change{f.To, false, f})
+			changes = append(changes, change{time.Duration(f.To), false, f})
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b change) int { return int(min(max(a.at-b.at, -1), 1)) })
 	start := i.w.Now()
 	i.w.Go("faults", func() {
 		for _, c := range changes {
-			i.w.Sleep(start + time.Duration(c.at) - i.w.Now())
+			i.w.Sleep(start + c.at - i.w.Now())
 			if i.healed {
 				return
 			}
@@ -69,6 +69,9 @@ func (i *Injector) Start() {
 			}
 		}
 	})
+	// Even if none waits for a moment: runs are the same up to the first fault that only one has.
+	i.aims.armed, i.aims.started = true, start
+	i.w.Go("aimed faults", i.aim)
 }
 
 func (i *Injector) begin(f *Fault) {
@@ -104,6 +107,9 @@ func (i *Injector) end(f *Fault) {
 
 // Heal ends all faults that are in force, in the order in which they began, and begins no more.
 func (i *Injector) Heal() {
+	if !i.healed {
+		i.aims.wake.Close()
+	}
 	i.healed = true
 	for len(i.active) > 0 {
 		i.end(i.active[0].fault)

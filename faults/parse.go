@@ -246,6 +246,9 @@ func (p *Plan) read(root *ast.MappingNode) error {
 		if f.ID == "" {
 			f.ID = fmt.Sprintf("%s/%d", f.Kind, i+1)
 		}
+		if i := slices.Index(f.Target, There); i >= 0 && f.When == nil {
+			return source.at("target", i).wrong("target there goes with when, and stands for the machine that noted: name a machine, or give the fault a when")
+		}
 		field, wrong := f.check()
 		if _, twice := p.source[f.ID]; wrong == nil && twice {
 			field, wrong = "id", fmt.Errorf("there are two faults %q", f.ID)
@@ -279,21 +282,66 @@ func readFault(node ast.Node) (f Fault, source faultSource, err error) {
 			f.From, err = moment(key, entry.Value)
 		case "to":
 			f.To, err = moment(key, entry.Value)
+		case "when":
+			f.When, err = readWhen(entry.Value, source.fields)
+		case "for":
+			f.For, err = moment(key, entry.Value)
 		case "params":
 			f.Params, err = params(entry.Value, source.fields)
 		default:
-			err = positionOf(entry.Key.GetToken()).wrong("unknown field %q; a fault has id, kind, target, from, to, params", key)
+			err = positionOf(entry.Key.GetToken()).wrong("unknown field %q; a fault has id, kind, target, from, to, when, for, params", key)
 		}
 		if err != nil {
 			return f, source, err
 		}
 	}
 	for _, required := range []string{"kind", "from"} {
-		if _, ok := source.fields[required]; !ok {
+		_, ok := source.fields[required]
+		if !ok && (required == "kind" || f.When == nil) {
 			return f, source, source.whole.wrong("this fault has no %s", required)
 		}
 	}
 	return f, source, nil
+}
+
+// readWhen reads the moment that a fault waits for.
+func readWhen(node ast.Node, at map[string]position) (*When, error) {
+	m, ok := node.(*ast.MappingNode)
+	if !ok {
+		return nil, nodePosition(node).wrong("when: there must be a moment here; write it like {note: cdc.owner, nth: 2, after: 5ms}")
+	}
+	w := &When{}
+	for _, entry := range m.Values {
+		var err error
+		key := entry.Key.GetToken().Value
+		at["when."+key] = nodePosition(entry.Value)
+		switch key {
+		case "note":
+			w.Note, err = text(key, entry.Value)
+		case "nth":
+			w.Nth, err = ordinal(key, entry.Value)
+		case "after":
+			w.After, err = moment(key, entry.Value)
+		default:
+			err = positionOf(entry.Key.GetToken()).wrong("unknown field %q; a when has note, nth, after", key)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// maxNth bounds how often something may have to be noted.
+const maxNth = 1_000_000
+
+func ordinal(key string, node ast.Node) (int, error) {
+	s, ok := scalar(node)
+	n, err := strconv.Atoi(s)
+	if !ok || err != nil || n < 1 || n > maxNth {
+		return 0, nodePosition(node).wrong("%s: %s is not a whole number from 1 to %d", key, written(node), maxNth)
+	}
+	return n, nil
 }
 
 // scalar is the text of a node that is neither list nor mapping.

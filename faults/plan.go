@@ -31,11 +31,16 @@ type Fault struct {
 	ID string `yaml:"id"`
 	// Kind is a name of the catalogue.
 	Kind string `yaml:"kind"`
-	// Target is what it acts on: machines, or the scenario's own subjects.
+	// Target is what it acts on: machines, or the scenario's own subjects. A fault with a When may
+	// also name the machine that noted, [There], and any machine of a role, "role/client".
 	Target []string `yaml:"target,flow,omitempty"`
 	// From and To are when it begins and ends, after the start of the fault phase.
 	From Time `yaml:"from"`
 	To   Time `yaml:"to,omitempty"`
+	// When is a moment that the fault waits for, from From on, and For how long it lasts then, in
+	// place of To. Nil is none: it begins at From.
+	When *When `yaml:"when,flow,omitempty"`
+	For  Time  `yaml:"for,omitempty"`
 	// Params are the kind's parameters; those left out have their defaults.
 	Params map[string]Value `yaml:"params,flow,omitempty"`
 }
@@ -104,6 +109,19 @@ func (f *Fault) inline(b *strings.Builder) {
 	if f.To != 0 {
 		fmt.Fprintf(b, ", to: %s", time.Duration(f.To))
 	}
+	if f.When != nil {
+		fmt.Fprintf(b, ", when: {note: %s", inline(f.When.Note))
+		if f.When.Nth != 0 {
+			fmt.Fprintf(b, ", nth: %d", f.When.Nth)
+		}
+		if f.When.After != 0 {
+			fmt.Fprintf(b, ", after: %s", time.Duration(f.When.After))
+		}
+		b.WriteByte('}')
+	}
+	if f.For != 0 {
+		fmt.Fprintf(b, ", for: %s", time.Duration(f.For))
+	}
 	if len(f.Params) > 0 {
 		params := make([]string, 0, len(f.Params))
 		for _, name := range slices.Sorted(maps.Keys(f.Params)) {
@@ -141,11 +159,8 @@ func (f *Fault) check() (field string, err error) {
 	if err := k.checkTarget(f.Target); err != nil {
 		return "target", err
 	}
-	switch {
-	case k.Instant && f.To != 0:
-		return "to", fmt.Errorf("%s is over as it begins and has no to", f.Kind)
-	case !k.Instant && f.To <= f.From:
-		return "to", fmt.Errorf("%s needs a to after its from", f.Kind)
+	if field, err := f.checkTimes(k); err != nil {
+		return field, err
 	}
 	names := make([]string, 0, len(f.Params))
 	for name := range f.Params {
@@ -159,6 +174,27 @@ func (f *Fault) check() (field string, err error) {
 		}
 		if err := k.Params[i].check(string(f.Params[name])); err != nil {
 			return "params." + name, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return "", nil
+}
+
+// checkTimes is check for when the fault begins and ends.
+func (f *Fault) checkTimes(k *Kind) (field string, err error) {
+	if f.When != nil {
+		return f.checkWhen(k)
+	}
+	switch {
+	case f.For != 0:
+		return "for", fmt.Errorf("for goes with when: a fault that begins at its from ends at a to")
+	case k.Instant && f.To != 0:
+		return "to", fmt.Errorf("%s is over as it begins and has no to", f.Kind)
+	case !k.Instant && f.To <= f.From:
+		return "to", fmt.Errorf("%s needs a to after its from", f.Kind)
+	}
+	for _, name := range f.Target {
+		if role, ok := roleOf(name); ok {
+			return "target", fmt.Errorf("target role/%s goes with when: name a machine", role)
 		}
 	}
 	return "", nil
@@ -218,6 +254,15 @@ func (p *Plan) Check(t *Topology, handled func(kind string) bool) error {
 			known = t.Subjects[f.Kind]
 		}
 		for n, name := range f.Target {
+			if role, ok := roleOf(name); ok && f.When != nil && !k.Subjects {
+				if len(t.machinesOf(role)) == 0 {
+					return wrong("target", n, "%s: there is no machine of role %q; there are the roles %s", f.ID, role, strings.Join(t.roles(), ", "))
+				}
+				continue
+			}
+			if f.When != nil && name == There {
+				continue
+			}
 			if !slices.Contains(known, name) {
 				return wrong("target", n, "%s: there is no target %q; there are %s", f.ID, name, strings.Join(known, ", "))
 			}

@@ -67,13 +67,15 @@ func TestGenerateIsASwarm(t *testing.T) {
 		plan := Generate(seed, p, testTopology, 20*time.Second, testHandled())
 		kinds := map[string]bool{}
 		for _, f := range plan.Faults {
-			kinds[f.Kind] = true
+			if f.When == nil {
+				kinds[f.Kind] = true
+			}
 		}
 		for k := range kinds {
 			seen[k]++
 		}
 		none := Generate(seed, p, testTopology, 20*time.Second, nil)
-		rest := slices.DeleteFunc(slices.Clone(plan.Faults), func(f Fault) bool { return slices.Contains(testHandled(), f.Kind) })
+		rest := slices.DeleteFunc(slices.Clone(plan.Faults), func(f Fault) bool { return f.When != nil || slices.Contains(testHandled(), f.Kind) })
 		if len(rest) > 0 {
 			require.Equal(t, rest, none.Faults)
 		}
@@ -117,14 +119,14 @@ func TestPlanErrors(t *testing.T) {
 		{"seed: 1.5\nfaults: []\n", `line 1 column 7: seed: 1.5 is not a whole number of at least 0`},
 		{"seed: 18446744073709551616\nfaults: []\n", `line 1 column 7: seed: 18446744073709551616 is too large`},
 		{"seed: [1]\nfaults: []\n", `line 1 column 7: seed: a list is not a whole number of at least 0`},
-		{"profile: choas\nfaults: []\n", `line 1 column 10: there is no fault profile "choas"; there are calm, chaos`},
+		{"profile: choas\nfaults: []\n", `line 1 column 10: there is no fault profile "choas"; there are calm, cdc, chaos, compute, default, flow, persist, pipeline`},
 		{"faults: [3]\n", `line 1 column 10: this is not a fault: write it like {kind: `},
 		{"faults:\n  - kind: node.pause\n    target: [a]\n    to: 2s\n", `line 2 column 5: this fault has no from`},
 		{"faults:\n  - target: [a]\n    from: 2s\n", `line 2 column 5: this fault has no kind`},
 		{"faults:\n  - kind: node.pause\n    target: a\n", `line 3 column 13: target: there must be a list here; write it like [name]`},
 		{"faults:\n  - kind: [a]\n", `line 2 column 11: kind: there must be a word here`},
 		{"faults:\n  - kind: net.loss\n    params: 3\n", `line 3 column 13: params: there must be names and values here`},
-		{"faults:\n  - kind: net.loss\n    when: 3\n", `line 3 column 5: unknown field "when"; a fault has id, kind, target, from, to, params`},
+		{"faults:\n  - kind: net.loss\n    whan: 3\n", `line 3 column 5: unknown field "whan"; a fault has id, kind, target, from, to, when, for, params`},
 		{"faults:\n  - {kind: net.oneway, target: [a, a], from: 1s, to: 2s}\n", `line 2 column 32: net.oneway acts on two machines, not twice on a`},
 		{"faults:\n  - {kind: net.partition, target: [a, b, a], from: 1s, to: 2s}\n", `target a is there twice`},
 		{"faults:\n  - {kind: persist.upper_mismatch, from: 1s}\n", `line 2 column 6: persist.upper_mismatch acts on one target: target: [name]`},
@@ -149,6 +151,20 @@ func TestPlanErrors(t *testing.T) {
 		{"faults:\n  - kind: net.loss\n    target: [a]\n    from: 1s\n    to: 2s\n    params: {lose: 7%}\n", `fault plan, line 6 column 20: net.loss has no parameter "lose"; it has loss`},
 		{"faults:\n  - kind: net.reset\n    target: [a, b]\n    from: 1s\n    to: 2s\n", "fault plan, line 5 column 9: net.reset is over as it begins and has no to"},
 		{"faults:\n  - kind: node.pause\n    target: [a]\n    from: soon\n    to: 2s\n", `fault plan, line 4 column 11: from: "soon" is not a time: write it like 1.5s`},
+		{"faults:\n  - {kind: node.crash, target: [there], from: 1s, to: 2s}\n", `line 2 column 33: target there goes with when, and stands for the machine that noted: name a machine, or give the fault a when`},
+		{"faults:\n  - {kind: node.crash, target: [there], when: 3, for: 1s}\n", `line 2 column 47: when: there must be a moment here; write it like {note: cdc.owner, nth: 2, after: 5ms}`},
+		{"faults:\n  - {kind: node.crash, target: [there], when: {nth: 2}, for: 1s}\n", `line 2 column 48: when has no note: write it like {note: cdc.owner, nth: 2, after: 5ms}`},
+		{"faults:\n  - {kind: node.crash, target: [there], when: {note: x, nth: 0}, for: 1s}\n", `line 2 column 62: nth: 0 is not a whole number from 1 to 1000000`},
+		{"faults:\n  - {kind: node.crash, target: [there], when: {note: x, nth: soon}, for: 1s}\n", `line 2 column 62: nth: "soon" is not a whole number from 1 to 1000000`},
+		{"faults:\n  - {kind: node.crash, target: [there], when: {note: x, after: -1s}, for: 1s}\n", `line 2 column 64: after: "-1s" is not a time: write it like 1.5s`},
+		{"faults:\n  - {kind: node.crash, target: [there], when: {note: [x]}, for: 1s}\n", `line 2 column 54: note: there must be a word here`},
+		{"faults:\n  - {kind: node.crash, target: [there], when: {not: x}, for: 1s}\n", `line 2 column 48: unknown field "not"; a when has note, nth, after`},
+		{"faults:\n  - {kind: node.crash, target: [there], when: {note: x}}\n", `line 2 column 6: node.crash with a when needs a for above 0: how long it lasts`},
+		{"faults:\n  - {kind: node.crash, target: [there], when: {note: x}, for: -1s}\n", `line 2 column 63: for: "-1s" is not a time: write it like 1.5s`},
+		{"faults:\n  - {kind: node.crash, target: [there], when: {note: x}, to: 1s}\n", `line 2 column 62: a fault with a when has no to: for says how long it lasts`},
+		{"faults:\n  - {kind: net.reset, target: [there, a], when: {note: x}, for: 1s}\n", `line 2 column 65: net.reset is over as it begins and has no for`},
+		{"faults:\n  - {kind: node.crash, target: [a], from: 1s, for: 1s}\n", `line 2 column 52: for goes with when: a fault that begins at its from ends at a to`},
+		{"faults:\n  - {kind: node.crash, target: [role/server], from: 1s, to: 2s}\n", `line 2 column 32: target role/server goes with when: name a machine`},
 		{"faults:\n  - {id: x, kind: net.reset, target: [a, b], from: 1s}\n  - {id: x, kind: net.reset, target: [a, b], from: 1s}\n", `fault plan, line 3 column 10: there are two faults "x"`},
 	} {
 		_, err := ParsePlan([]byte(test.plan))
@@ -217,6 +233,11 @@ func TestCheckAgainstATopology(t *testing.T) {
 	plan, err := ParsePlan([]byte("faults:\n  - {kind: node.crash, target: [z], from: 1s, to: 2s}\n"))
 	require.NoError(t, err)
 	require.EqualError(t, plan.Check(testTopology, nil), `fault plan, line 2 column 33: node.crash/1: there is no target "z"; there are a, b, c, d, e`)
+	plan, err = ParsePlan([]byte("faults:\n  - {kind: node.crash, target: [role/butler], when: {note: x}, for: 1s}\n"))
+	require.NoError(t, err)
+	require.EqualError(t, plan.Check(testTopology, nil), `fault plan, line 2 column 33: node.crash/1: there is no machine of role "butler"; there are the roles client, server`)
+	aimless := &Plan{Faults: []Fault{{ID: "x", Kind: "node.crash", Target: []string{There}, To: 1}}}
+	require.ErrorContains(t, aimless.Check(testTopology, nil), `there is no target "there"; there are a, b, c, d, e`)
 	plan, err = ParsePlan([]byte("faults:\n  - {kind: persist.upper_mismatch, target: [s1], from: 1s}\n"))
 	require.NoError(t, err)
 	require.NoError(t, plan.Check(testTopology, func(string) bool { return true }))

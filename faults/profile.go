@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/simrun-dev/simrun/sim"
@@ -20,29 +21,77 @@ type Profile struct {
 	Every [2]time.Duration
 	// For is how long a fault lasts, at least and at most.
 	For [2]time.Duration
-	// Only, if not nil, are the kinds it draws from.
+	// Lull is how much of the time is free of faults, at most, in percent: two thirds of the runs have
+	// storms with lulls between them (storm.go), in which what was broken can begin to work again, and
+	// be broken anew.
+	Lull int
+	// Aimed is how likely each kind has a fault that waits for a moment ([Moments]), in percent, in a
+	// run that has any: half of them.
+	Aimed int
+	// Only, if not nil, are the kinds it draws from. A name that ends in "*" stands for all that begin
+	// as it does, but for unbounded ones.
 	Only []string
 }
+
+// draws tells whether the profile may draw faults of a kind.
+func (p *Profile) draws(k *Kind) bool {
+	if slices.Contains(p.Only, k.Name) {
+		return true
+	}
+	if k.Unbounded {
+		return false
+	}
+	return p.Only == nil || slices.ContainsFunc(p.Only, func(name string) bool {
+		prefix, ok := strings.CutSuffix(name, "*")
+		return ok && strings.HasPrefix(k.Name, prefix)
+	})
+}
+
+// How often and for how long faults happen where a system's own are to overlap.
+var (
+	often = [2]time.Duration{600 * time.Millisecond, 8 * time.Second}
+	short = [2]time.Duration{50 * time.Millisecond, 2500 * time.Millisecond}
+)
 
 var profiles = []Profile{
 	{Name: "calm", Doc: "no faults at all"},
 	{
 		Name: "default", Doc: "each kind is on in half of the runs",
-		On: 50, Every: [2]time.Duration{2 * time.Second, 15 * time.Second},
+		On: 50, Every: [2]time.Duration{2 * time.Second, 15 * time.Second}, Aimed: 10,
 		For: [2]time.Duration{50 * time.Millisecond, 4 * time.Second},
 	},
 	{
 		// Short faults: where several kinds overlap all the time, long ones would leave no operation
 		// that succeeds, and so nothing to go wrong.
 		Name: "chaos", Doc: "most kinds are on, often and briefly",
-		On: 80, Every: [2]time.Duration{600 * time.Millisecond, 8 * time.Second},
+		On: 80, Every: [2]time.Duration{600 * time.Millisecond, 8 * time.Second}, Aimed: 15, Lull: 60,
 		For: [2]time.Duration{20 * time.Millisecond, 1500 * time.Millisecond},
 	},
 	{
 		Name: "persist", Doc: "rivals, unknown outcomes, outages and lost leases only",
-		On: 100, Every: [2]time.Duration{300 * time.Millisecond, 4 * time.Second},
+		On: 100, Every: [2]time.Duration{300 * time.Millisecond, 4 * time.Second}, Aimed: 30,
 		For:  [2]time.Duration{200 * time.Millisecond, 4 * time.Second},
-		Only: []string{"persist.upper_mismatch", "persist.indeterminate", "persist.unavailable", "persist.lease_expire"},
+		Only: []string{"persist.*"},
+	},
+	{
+		Name: "cdc", Doc: "owners, captures and the source, with what parts them from the coordination service",
+		On: 40, Every: often, For: short, Aimed: 20,
+		Only: []string{"owner.*", "capture.*", "source.*", "sink.*", "coord.*", "node.pause", "node.crash", "net.partition", "net.oneway", "net.clog", "clock.jump"},
+	},
+	{
+		Name: "compute", Doc: "replicas and their controller, with what they read from and write to",
+		On: 40, Every: often, For: short, Aimed: 20,
+		Only: []string{"replica.*", "controller.*", "persist.*", "node.crash", "node.pause", "net.partition", "net.clog"},
+	},
+	{
+		Name: "flow", Doc: "flow nodes and frontends, with what they read from and write to",
+		On: 40, Every: often, For: short, Aimed: 20,
+		Only: []string{"flow.*", "frontend.*", "persist.*", "node.crash", "net.partition", "net.delay", "clock.jump"},
+	},
+	{
+		Name: "pipeline", Doc: "what is special to any of the systems, and few of the faults that strike all machines alike",
+		On: 30, Every: [2]time.Duration{time.Second, 10 * time.Second}, For: short, Aimed: 10,
+		Only: []string{"owner.*", "capture.*", "source.*", "sink.*", "coord.*", "replica.*", "controller.*", "flow.*", "frontend.*", "pipeline.*", "persist.*", "node.crash", "net.partition"},
 	},
 }
 
@@ -76,9 +125,8 @@ func Generate(seed uint64, p Profile, t *Topology, length time.Duration, handled
 	var possible []*Kind
 	for _, k := range Kinds() {
 		switch {
-		case p.Only != nil && !slices.Contains(p.Only, k.Name):
+		case !p.draws(k):
 		case k.Subjects && (!slices.Contains(handled, k.Name) || len(t.Subjects[k.Name]) == 0):
-		case k.Unbounded && !slices.Contains(p.Only, k.Name):
 		case k.Machines == oneDisk && len(t.diskNames()) == 0:
 		case len(t.Machines) == 0:
 		case (k.Machines == twoMachines || k.Machines == someMachines) && len(t.Machines) < 2:
@@ -101,6 +149,8 @@ func Generate(seed uint64, p Profile, t *Topology, length time.Duration, handled
 		// A swarm is never empty: a run without faults has the profile calm.
 		plan.draw(seed, p, possible[sim.NewStream(seed, "fault", "swarm").N(uint64(len(possible)))], t, length)
 	}
+	plan.gather(seed, p, length)
+	plan.aim(seed, p, possible, t, momentsOf(t, handled))
 	plan.sort()
 	return plan
 }

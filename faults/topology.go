@@ -1,11 +1,16 @@
 package faults
 
+import "slices"
+
 // Topology is what a scenario offers to faults.
 type Topology struct {
 	// Machines in order of creation, without the world's own.
 	Machines []Machine
 	// Subjects are the targets of the scenario's own kinds, by kind.
 	Subjects map[string][]string
+	// Moments are notes of the scenario's own that faults may wait for, beside those of the catalogue
+	// ([Moments]).
+	Moments []string
 }
 
 // Machine is a node that faults may act on.
@@ -48,4 +53,26 @@ func (t *Topology) others(names []string) []string {
 		}
 	}
 	return rest
+}
+
+// machinesOf are the machines of a role.
+func (t *Topology) machinesOf(role string) []string {
+	var names []string
+	for _, m := range t.Machines {
+		if m.Role == role {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// roles are the roles of the machines, in the order of the first of each.
+func (t *Topology) roles() []string {
+	var roles []string
+	for _, m := range t.Machines {
+		if !slices.Contains(roles, m.Role) {
+			roles = append(roles, m.Role)
+		}
+	}
+	return roles
 }

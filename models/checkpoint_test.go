@@ -20,6 +20,8 @@ func newObserved() *observed {
 	}
 	o.Scheduling("f", 1)
 	o.Knows("f", 1, []string{"a", "b"})
+	o.Created("f", 10, o.now())
+	o.Stored("f", 1, 10, 25, o.now())
 	o.Wanted("f", 1, 10)
 	o.Wanted("f", 2, 10)
 	return o
@@ -54,10 +56,12 @@ func TestCheckpoints(t *testing.T) {
 		o.sync()
 		o.Dispatched("f", 1, 1, "a", false, o.now())
 		o.Dispatched("f", 1, 2, "b", false, o.now())
-		o.Started(a1, 10, o.now())
-		o.Started(b2, 10, o.now())
+		o.Started(a1, 1, 10, o.now())
+		o.Started(b2, 1, 10, o.now())
 		o.replicate(a1, put("x", 20))
 		o.replicate(b2, put("y", 21))
+		o.Reported("f", 1, "a", 30, 40, o.now())
+		o.Safepoint(9, o.now())
 		o.Progressed(a1, 30, 40, o.now())
 		o.Progressed(b2, 35, 40, o.now())
 		o.Stored("f", 1, 30, 40, o.now())
@@ -76,6 +80,50 @@ func TestCheckpoints(t *testing.T) {
 			OracleCheckpointLeResolved, "checkpoint 30 is stored with a resolved timestamp of 29"},
 		"a run above its resolved": {func(o *observed) { o.Progressed(a1, 31, 30, o.now()) },
 			OracleCheckpointLeResolved, "its checkpoint 31 is above"},
+		"reported above resolved": {func(o *observed) { o.Reported("f", 1, "b", 41, 40, o.now()) },
+			OracleCheckpointLeResolved, "b reports to the owner of epoch 1 a checkpoint of 41, above its resolved timestamp 40"},
+		"written above resolved": {func(o *observed) { o.replicate(a1, put("x", 41)) },
+			OracleCheckpointLeResolved, `writes "x" = "v41" at 41, above the largest resolved timestamp that was stored, 40`},
+		"written above resolved, which was missed": {func(o *observed) { o.Missed(); o.replicate(a1, put("x", 41)) }, "", ""},
+		"stored after the end":                     {func(o *observed) { o.Ended("f"); o.Stored("f", 1, 30, 40, o.now()) }, "", ""},
+		"stored after the removal": {func(o *observed) { o.Removed("f"); o.Stored("f", 1, 30, 40, o.now()) },
+			OracleCheckpointMonotone, "the owner of epoch 1 stores checkpoint 30 after the feed was removed"},
+		"history from the checkpoint on": {func(o *observed) { o.Safepoint(30, o.now()) }, "", ""},
+		"history after the checkpoint": {func(o *observed) { o.Safepoint(31, o.now()) },
+			OracleSafepoint, "the source gives up its history before 31, and feed f has a checkpoint of 30"},
+		"history of a feed that ended":       {func(o *observed) { o.Ended("f"); o.Safepoint(31, o.now()) }, "", ""},
+		"history of a feed that was removed": {func(o *observed) { o.Removed("f"); o.Safepoint(31, o.now()) }, "", ""},
+		"a feed that starts too low": {func(o *observed) { o.Created("g", 8, o.now()) },
+			OracleSafepoint, "the source gives up its history before 9, and feed g is to start at 8"},
+		"a feed that starts low": {func(o *observed) { o.Created("g", 9, o.now()) }, "", ""},
+		"written by turns": {func(o *observed) {
+			o.Stopped(a1)
+			o.Started(run1("b", 1), 1, 30, o.now())
+			o.replicate(run1("b", 1), put("x", 31))
+		}, "", ""},
+		"written after a stop": {func(o *observed) { o.Stopped(a1); o.replicate(a1, put("x", 31)) },
+			OracleSingleReplication, "run 1 of span 1 of f on a writes after it said that it stopped"},
+		"written out of turn": {func(o *observed) {
+			o.Crashed("a") // and its registration is there still
+			o.Started(run1("b", 1), 2, 30, o.now())
+			o.replicate(run1("b", 1), put("x", 31))
+			o.Written(a1, []Change{put("x", 20)}, o.now())
+		}, OracleSingleReplication, "run 1 of span 1 of f on a, of the owner of epoch 1, writes after run 1 of span 1 of f on b, of that of epoch 2, has"},
+		"written for a deposed owner": {func(o *observed) {
+			o.Stopped(a1)
+			o.Started(run1("b", 1), 3, 30, o.now())
+			o.replicate(run1("b", 1), put("x", 31))
+			o.Stopped(run1("b", 1))
+			o.Started(RunID{"f", 1, "a", 2}, 2, 30, o.now())
+			o.Written(RunID{"f", 1, "a", 2}, []Change{put("x", 31)}, o.now())
+		}, OracleSingleReplication, "run 2 of span 1 of f on a, of the owner of epoch 2, writes after run 1 of span 1 of f on b, of that of epoch 3, has"},
+		"written late by a dead capture": {func(o *observed) {
+			o.Crashed("a")
+			o.Unregistered("a")
+			o.Started(run1("b", 1), 2, 30, o.now())
+			o.replicate(run1("b", 1), put("x", 31))
+			o.Written(a1, []Change{put("x", 20)}, o.now())
+		}, "", ""},
 		"a change is not in the sink": {func(o *observed) {
 			o.Committed(1, put("x", 31), o.now())
 			o.Progressed(a1, 30, 40, o.now())
@@ -90,7 +138,7 @@ func TestCheckpoints(t *testing.T) {
 			OracleCheckpointSources, "run 1 of span 1 of f on a is only at 30"},
 		"above a zombie's run": {func(o *observed) {
 			o.Unregistered("a")
-			o.Started(RunID{"f", 1, "b", 1}, 30, o.now())
+			o.Started(RunID{"f", 1, "b", 1}, 1, 30, o.now())
 			o.Progressed(RunID{"f", 1, "b", 1}, 36, 40, o.now())
 			o.Stored("f", 1, 33, 40, o.now())
 		}, "", ""},
@@ -103,12 +151,12 @@ func TestCheckpoints(t *testing.T) {
 		"a run starts too late": {func(o *observed) {
 			o.Committed(1, put("z", 31), o.now())
 			o.Stopped(a1)
-			o.Started(RunID{"f", 1, "b", 1}, 31, o.now())
+			o.Started(RunID{"f", 1, "b", 1}, 1, 31, o.now())
 		}, OracleCheckpointSources, "starts from 31, and"},
-		"two at once":         {func(o *observed) { o.Started(run1("b", 1), 30, o.now()) }, OracleSingleReplication, "run 1 of span 1 of f on b starts while run 1 of span 1 of f on a goes on"},
-		"one after the other": {func(o *observed) { o.Stopped(a1); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
-		"after a crash":       {func(o *observed) { o.Crashed("a"); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
-		"beside a zombie":     {func(o *observed) { o.Unregistered("a"); o.Started(run1("b", 1), 30, o.now()) }, "", ""},
+		"two at once":         {func(o *observed) { o.Started(run1("b", 1), 1, 30, o.now()) }, OracleSingleReplication, "run 1 of span 1 of f on b starts while run 1 of span 1 of f on a goes on"},
+		"one after the other": {func(o *observed) { o.Stopped(a1); o.Started(run1("b", 1), 1, 30, o.now()) }, "", ""},
+		"after a crash":       {func(o *observed) { o.Crashed("a"); o.Started(run1("b", 1), 1, 30, o.now()) }, "", ""},
+		"beside a zombie":     {func(o *observed) { o.Unregistered("a"); o.Started(run1("b", 1), 1, 30, o.now()) }, "", ""},
 		"dispatch before sync": {func(o *observed) {
 			o.Knows("f", 1, []string{"a", "b", "c"})
 			o.Dispatched("f", 1, 1, "a", true, o.now())
@@ -123,16 +171,16 @@ func TestCheckpoints(t *testing.T) {
 		"out of order": {func(o *observed) { o.replicate(a1, put("x", 31)); o.Written(a1, []Change{put("x", 20)}, o.now()) }, OracleExactlyOnceSink, "after a later version, of 31"},
 		"again, later": {func(o *observed) {
 			o.Stopped(a1)
-			o.Started(RunID{"f", 1, "a", 2}, 30, o.now())
+			o.Started(RunID{"f", 1, "a", 2}, 1, 30, o.now())
 			o.Written(RunID{"f", 1, "a", 2}, []Change{put("x", 20)}, o.now())
 		}, "", ""},
 		"a run starts behind the checkpoint": {func(o *observed) {
 			o.Stopped(a1)
-			o.Started(RunID{"f", 1, "a", 2}, 29, o.now())
+			o.Started(RunID{"f", 1, "a", 2}, 1, 29, o.now())
 		}, OracleCheckpointSources, "starts from 29, below the stored checkpoint 30"},
 		"a zombie's run starts behind the checkpoint": {func(o *observed) {
 			o.Unregistered("a")
-			o.Started(RunID{"f", 1, "a", 2}, 29, o.now())
+			o.Started(RunID{"f", 1, "a", 2}, 1, 29, o.now())
 		}, "", ""},
 		"stored by the owner": {func(o *observed) { o.StoredWhile("f", 1, 1, 30, o.now()) }, "", ""},
 		"stored by one who does not own any more": {func(o *observed) { o.StoredWhile("f", 1, 2, 30, o.now()) },

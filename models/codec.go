@@ -24,6 +24,9 @@ type Schema struct {
 	// Outputs maps a name to a type of output; any kind may be answered with any of them, it is
 	// the model that objects.
 	Outputs map[string]reflect.Type
+	// Complete refuses inputs and outputs that lack a field which is not optional, by omitempty or omitzero, where
+	// otherwise a field that is left out is its type's zero value.
+	Complete bool
 }
 
 // ErrFormat is what every error about the form of a recorded history wraps.
@@ -155,7 +158,10 @@ func (s Schema) read(r io.Reader, check func(op *Op) error) (*History, error) {
 	in := bufio.NewReader(r)
 	lineOf := map[int]int{}
 	for number := 1; ; number++ {
-		line, err := in.ReadBytes('\n')
+		line, err := readLine(in)
+		if errors.Is(err, errLineTooLong) {
+			return nil, &FormatError{Line: number, Err: err}
+		}
 		if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '#' {
 			op, bad := s.decode(text)
 			if bad != nil {
@@ -184,6 +190,27 @@ func (s Schema) read(r io.Reader, check func(op *Op) error) (*History, error) {
 	}
 	h.adopt()
 	return h, nil
+}
+
+// maxLine bounds the lines of histories, in bytes: one that reads a whole set of a million elements has some ten million.
+const maxLine = 256 << 20
+
+var errLineTooLong = fmt.Errorf("the line is longer than %d MiB", maxLine>>20)
+
+// readLine reads a line with its end. The error is errLineTooLong if it has more than maxLine bytes: a file that has no
+// lines need not fit into memory.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > maxLine {
+			return nil, errLineTooLong
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
 }
 
 // adopt puts operations read from elsewhere in order and gives them processes.
@@ -237,6 +264,11 @@ func (s Schema) decode(text []byte) (*Op, error) {
 	if op.Input, err = decodeAs(inputType, line.Input); err != nil {
 		return nil, fmt.Errorf("input: %w", err)
 	}
+	if s.Complete {
+		if name := missing(inputType, line.Input); name != "" {
+			return nil, fmt.Errorf("%s: %s is missing", line.Kind, name)
+		}
+	}
 	if len(line.Output) > 1 {
 		return nil, fmt.Errorf("output has %d names; want one", len(line.Output))
 	}
@@ -248,8 +280,58 @@ func (s Schema) decode(text []byte) (*Op, error) {
 		if op.Output, err = decodeAs(outputType, raw); err != nil {
 			return nil, fmt.Errorf("output %s: %w", name, err)
 		}
+		if lacks := missing(outputType, raw); s.Complete && lacks != "" {
+			return nil, fmt.Errorf("%s: output %s: %s is missing", line.Kind, name, lacks)
+		}
 	}
 	return op, nil
+}
+
+// missing names the first field that a value of a type must have and does not; "" if there is none. The value has
+// been decoded as that type.
+func missing(t reflect.Type, raw json.RawMessage) string {
+	switch t.Kind() {
+	case reflect.Struct:
+		given := map[string]json.RawMessage{}
+		_ = json.Unmarshal(raw, &given)
+		for _, f := range jsonFields(t) {
+			value, ok := lookUp(given, f.name)
+			if list := f.typ.Kind() == reflect.Slice || f.typ.Kind() == reflect.Map; string(value) == "null" && !list {
+				ok = false // of a list it is the empty one
+			}
+			switch {
+			case !ok && f.optional:
+				continue
+			case !ok:
+				return f.name
+			}
+			if inner := missing(f.typ, value); inner != "" {
+				return f.name + "." + inner
+			}
+		}
+	case reflect.Slice:
+		var items []json.RawMessage
+		_ = json.Unmarshal(raw, &items)
+		for i, item := range items {
+			if inner := missing(t.Elem(), item); inner != "" {
+				return fmt.Sprintf("%d.%s", i, inner)
+			}
+		}
+	}
+	return ""
+}
+
+// lookUp finds a field by its name as encoding/json does, which takes another case as well.
+func lookUp(given map[string]json.RawMessage, name string) (json.RawMessage, bool) {
+	if value, ok := given[name]; ok {
+		return value, true
+	}
+	for _, other := range slices.Sorted(maps.Keys(given)) {
+		if strings.EqualFold(other, name) {
+			return given[other], true
+		}
+	}
+	return nil, false
 }
 
 // names lists what a part of the schema knows, sorted.
@@ -304,6 +386,30 @@ func jsonWord(t reflect.Type) string {
 	return "a " + t.Kind().String()
 }
 
+// fieldName is the path of a field in a type, without the Go types that are embedded on it, which no line has.
+func fieldName(t reflect.Type, path string) string {
+	var shown []string
+	for part := range strings.SplitSeq(path, ".") {
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() == reflect.Struct {
+			if f, ok := t.FieldByName(part); ok && f.Anonymous && f.Tag.Get("json") == "" {
+				t = f.Type
+				continue
+			}
+			for _, f := range jsonFields(t) {
+				if strings.EqualFold(f.name, part) {
+					t = f.typ
+					break
+				}
+			}
+		}
+		shown = append(shown, part)
+	}
+	return strings.Join(shown, ".")
+}
+
 // strict decodes one JSON value that has no field the target does not know.
 func strict(text []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -314,7 +420,7 @@ func strict(text []byte, into any) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the line ends within a value")
 	case ok:
-		return fmt.Errorf("%s is a %s; want %s", cmp.Or(mistyped.Field, "the value"), mistyped.Value, jsonWord(mistyped.Type))
+		return fmt.Errorf("%s is a %s; want %s", cmp.Or(fieldName(reflect.TypeOf(into).Elem(), mistyped.Field), "the value"), mistyped.Value, jsonWord(mistyped.Type))
 	case err != nil:
 		return err
 	}

@@ -23,6 +23,7 @@ const (
 	OracleSinceHeld         = "compute/since-held"
 	OracleWritesAllowed     = "compute/writes-allowed"
 	OracleReconciles        = "compute/reconciles"
+	OracleHydrationBounded  = "compute/hydration-bounded"
 )
 
 // Compute judges a system that maintains collections on replicas, under controllers of which a later one
@@ -44,7 +45,10 @@ const (
 //     plan says.
 //
 //   - compute/frontier-monotone: no frontier that a replica tells on a connection is before the time at which
-//     the dataflow begins there, none goes back, and neither does what the controller makes of them.
+//     the dataflow begins there, none goes back, and neither does what the controller makes of them, which is no
+//     further than some replica has told.
+//
+//   - compute/hydration-bounded: no more dataflows hydrate on a replica at a time than may, over one connection.
 //
 //   - compute/since-held: no since passes a peek that is not answered, or what a dependent collection can be read
 //     from on, and nothing that is wanted can't be read as of its time.
@@ -114,6 +118,7 @@ type connectionView struct {
 	asOf      map[uint64]persist.Frontier
 	frontiers map[uint64]CollectionFrontiers
 	answered  map[string]bool
+	hydrating map[uint64]bool // scheduled, and not computed beyond their beginning
 	// complete: the controller has said on it that the replica knows everything; reconciled: the replica has
 	// made its state so.
 	complete, reconciled bool
@@ -143,7 +148,7 @@ func NewCompute(tables dataflow.Catalog) *Compute {
 // ComputeOracles are the names of the oracles, sorted.
 func ComputeOracles() []string {
 	return []string{
-		OracleEpochIncreases, OracleFrontierMonotone, OracleNoStaleResponse, OraclePeekCorrect, OraclePeekOnce,
+		OracleEpochIncreases, OracleFrontierMonotone, OracleHydrationBounded, OracleNoStaleResponse, OraclePeekCorrect, OraclePeekOnce,
 		OracleReconciles, OracleSinceHeld, OracleSubscribeComplete, OracleWritesAllowed,
 	}
 }
@@ -210,7 +215,7 @@ func (c *Compute) replica(name string) *replicaView {
 func (v *replicaView) connection(e ComputeEpoch) *connectionView {
 	n := v.told[e]
 	if n == nil {
-		n = &connectionView{asOf: map[uint64]persist.Frontier{}, frontiers: map[uint64]CollectionFrontiers{}, answered: map[string]bool{}}
+		n = &connectionView{asOf: map[uint64]persist.Frontier{}, frontiers: map[uint64]CollectionFrontiers{}, answered: map[string]bool{}, hydrating: map[uint64]bool{}}
 		v.told[e] = n
 	}
 	return n
@@ -271,6 +276,33 @@ func (c *Compute) Told(replica string, e ComputeEpoch, collection uint64, f Coll
 	check("output", before.Output, f.Output)
 	c.holds(OracleFrontierMonotone, !told || before != f, m, "replica %s, epoch %v: the frontiers of c%d are told again: %v", replica, e, collection, f)
 	v.frontiers[collection] = f
+	if asOf.Before(f.Output) {
+		delete(v.hydrating, collection)
+	}
+}
+
+// Scheduled observes that a replica lets a dataflow run that counts among those of which limit at most may
+// hydrate at a time.
+func (c *Compute) Scheduled(replica string, e ComputeEpoch, collection uint64, limit int, m Moment) {
+	v := c.replica(replica).connection(e)
+	if v.asOf[collection].Before(v.frontiers[collection].Output) {
+		return // it had been there before
+	}
+	v.hydrating[collection] = true
+	c.holds(OracleHydrationBounded, len(v.hydrating) <= limit, m, "replica %s, epoch %v: %d dataflows hydrate, of %d that may", replica, e, len(v.hydrating), limit)
+}
+
+// Computed observes that a replica has come to send of a subscription what lies beyond its beginning.
+func (c *Compute) Computed(replica string, e ComputeEpoch, collection uint64, upper persist.Frontier, _ Moment) {
+	v := c.replica(replica).connection(e)
+	if v.asOf[collection].Before(upper) {
+		delete(v.hydrating, collection)
+	}
+}
+
+// Discarded observes that a replica was told to drop a dataflow.
+func (c *Compute) Discarded(replica string, e ComputeEpoch, collection uint64, _ Moment) {
+	delete(c.replica(replica).connection(e).hydrating, collection)
 }
 
 // Rendered observes that a dataflow begins on a replica, or goes on under a new connection.
@@ -324,7 +356,20 @@ func (c *Compute) Dropped(controller int64, collection uint64, _ Moment) {
 func (c *Compute) Advanced(controller int64, collection uint64, write persist.Frontier, m Moment) {
 	v := c.controller(controller).collections[collection]
 	c.holds(OracleFrontierMonotone, v.write.Before(write), m, "the controller takes c%d to be written up to %v after %v", collection, write, v.write)
+	c.holds(OracleFrontierMonotone, v.subscribed || !c.told(controller, collection).Before(write), m, "the controller takes c%d to be written up to %v, and no replica is beyond %v", collection, write, c.told(controller, collection))
 	v.write = v.write.Join(write)
+}
+
+// told is how far any replica has told a controller that a collection is written.
+func (c *Compute) told(controller int64, collection uint64) (write persist.Frontier) {
+	for _, v := range c.replicas {
+		for e, n := range v.told {
+			if e.Controller == controller {
+				write = write.Join(n.frontiers[collection].Write)
+			}
+		}
+	}
+	return write
 }
 
 // SinceAdvanced observes from where on a controller lets a collection be read.
@@ -364,12 +409,23 @@ func (c *Compute) ShardSinceAdvanced(controller int64, shard string, since persi
 	}
 }
 
+// letGoOf tells whether a controller later than the one given lets a shard be read from beyond at only.
+func (c *Compute) letGoOf(shard string, at uint64, controller int64) bool {
+	for n, v := range c.controllers {
+		if since, known := v.shards[shard]; known && n > controller && !since.LessEqual(at) {
+			return true
+		}
+	}
+	return false
+}
+
 // ReadRefused observes that a replica can't read something as of a time for a dataflow, or for a peek if that
 // is not "". It is no fault when nobody wants it any more: a connection that was given up, a collection that
-// was dropped, a peek that another replica has answered.
+// was dropped, a peek that another replica has answered, a shard's history that a later controller has let go
+// of while the older does not know yet.
 func (c *Compute) ReadRefused(replica string, e ComputeEpoch, collection uint64, peek, from string, at uint64, since persist.Frontier, m Moment) {
 	v := c.controller(e.Controller)
-	wanted := !v.over && v.current[replica] == e
+	wanted := !v.over && v.current[replica] == e && !c.letGoOf(from, at, e.Controller)
 	if peek != "" {
 		p := c.peeks[peek]
 		wanted = wanted && p != nil && !p.answered

@@ -28,6 +28,7 @@ func newComputeRun() *computeRun {
 	r.Accepted("r", r.epoch(1), r.now())
 	r.Created(1, 1, 3, nil, []string{"t"}, r.now())
 	r.Rendered("r", r.epoch(1), 1, persist.At(3), r.now())
+	r.Scheduled("r", r.epoch(1), 1, 1, r.now())
 	r.Complete("r", r.epoch(1), r.now())
 	r.Reconciled("r", r.epoch(1), r.now())
 	r.told(1, 4)
@@ -137,6 +138,24 @@ func TestComputeObjects(t *testing.T) {
 			r.told(2, 4)
 		}, "before the beginning at [9]"},
 		{models.OracleFrontierMonotone, func(r *computeRun) { r.Advanced(1, 1, at(4), r.now()) }, "up to [4] after [4]"},
+		{models.OracleFrontierMonotone, func(r *computeRun) {
+			r.Created(1, 2, 3, nil, nil, r.now())
+			r.Advanced(1, 2, at(9), r.now())
+		}, "up to [9], and no replica is beyond [0]"},
+		{models.OracleHydrationBounded, func(r *computeRun) {
+			r.Scheduled("r", r.epoch(2), 1, 1, r.now())
+			r.Scheduled("r", r.epoch(2), 2, 1, r.now())
+		}, "2 dataflows hydrate, of 1 that may"},
+		{models.OracleHydrationBounded, func(r *computeRun) {
+			r.Scheduled("r", r.epoch(2), 1, 1, r.now())
+			r.told(2, 4)
+			r.Scheduled("r", r.epoch(2), 2, 1, r.now())
+			r.Discarded("r", r.epoch(2), 2, r.now())
+			r.Scheduled("r", r.epoch(2), 3, 1, r.now())
+			r.Computed("r", r.epoch(2), 3, at(1), r.now())
+			r.Scheduled("r", r.epoch(2), 1, 1, r.now()) // as told, it is hydrated
+			r.Scheduled("r", r.epoch(2), 4, 1, r.now())
+		}, ""},
 		{models.OracleSinceHeld, func(r *computeRun) {
 			r.PeekBegun(1, "q", 1, "", 5, r.now())
 			r.SinceAdvanced(1, 1, at(6), r.now())
@@ -160,6 +179,14 @@ func TestComputeObjects(t *testing.T) {
 			r.Over(1, r.now())
 			r.ReadRefused("r", r.epoch(1), 1, "", "t", 3, at(4), r.now())
 		}, ""},
+		{models.OracleSinceHeld, func(r *computeRun) {
+			r.ShardSinceAdvanced(2, "t", at(4), r.now())
+			r.ReadRefused("r", r.epoch(1), 1, "", "t", 3, at(4), r.now())
+		}, ""},
+		{models.OracleSinceHeld, func(r *computeRun) {
+			r.ShardSinceAdvanced(2, "t", at(3), r.now())
+			r.ReadRefused("r", r.epoch(1), 1, "", "t", 3, at(4), r.now())
+		}, "can't read t as of 3"},
 		{models.OracleSinceHeld, func(r *computeRun) { r.ReadRefused("r", r.epoch(1), 0, "p", "t", 3, at(4), r.now()) }, ""},
 		{models.OracleReconciles, func(r *computeRun) { r.Reconciled("r", r.epoch(1), r.now()) }, "or again (true)"},
 		{models.OracleReconciles, func(r *computeRun) { r.Reconciled("r", r.epoch(2), r.now()) }, "not told it everything (true)"},

@@ -37,7 +37,8 @@ func FlowOracles() []string {
 //   - flow/flush-visible: what a sink holds when a flush has returned is the query of the source before
 //     some change that came after those that had been acknowledged when the flush was asked for;
 //   - flow/sink-equals-query: so it is whenever the sink is read, and at rest that is the whole source;
-//   - flow/no-double-count: no group counts more rows than its source ever had at once.
+//   - flow/no-double-count: no group counts more rows than its source ever had at once, also while the sink may
+//     lag behind by anything.
 //
 // Where rows expire a group that is over stays as it is: it holds what the query said before some change.
 // The other oracles judge single observations: see [Flows.Holds].
@@ -236,6 +237,11 @@ func (f *Flows) result(q *FlowQuery, e era) map[string]string {
 		known[e.from] = rows
 	}
 	return known[e.from]
+}
+
+// Counted judges no more of what a sink held at some time than its counts. All changes before to have been observed.
+func (f *Flows) Counted(q *FlowQuery, to uint64, sink []string, m Moment) {
+	f.counted(q, newSinkJudge(q, sink), f.source(q.Source), to, m)
 }
 
 // counted judges the counts. What is right as a whole is right in them.

@@ -73,16 +73,76 @@ func TestFlowsSinkIsTheQueryBeforeSomeChange(t *testing.T) {
 		{4, 4, "a:2", 0, false, `lacks "b:1"`},
 		{5, 5, "a:2 a:2", 0, false, `two rows of the key "a"`},
 	} {
-		f := observed()
-		at, ok := f.Seen(models.OracleSinkEqualsQuery, counting(), c.from, c.to, strings.Fields(c.sink), models.Moment{})
-		require.Equal(t, c.ok, ok, "%+v", c)
-		require.Equal(t, c.at, at, "%+v", c)
-		j := verdicts(f)[models.OracleSinkEqualsQuery]
-		require.Equal(t, 1, j.Judged)
-		if !c.ok {
-			require.Equal(t, models.VerdictFail, j.Verdict)
-			require.Contains(t, j.Violations[0].Message, c.wrong)
+		for _, oracle := range []string{models.OracleSinkEqualsQuery, models.OracleFlushVisible} {
+			f := observed()
+			at, ok := f.Seen(oracle, counting(), c.from, c.to, strings.Fields(c.sink), models.Moment{})
+			require.Equal(t, c.ok, ok, "%+v", c)
+			require.Equal(t, c.at, at, "%+v", c)
+			j := verdicts(f)[oracle]
+			require.Equal(t, 1, j.Judged)
+			if !c.ok {
+				require.Equal(t, models.VerdictFail, j.Verdict)
+				require.Contains(t, j.Violations[0].Message, c.wrong)
+			}
 		}
+	}
+}
+
+// TestFlowsHistories: short histories that are wrong in one thing each, and what is right beside them.
+func TestFlowsHistories(t *testing.T) {
+	moment := models.Moment{NS: 5, Event: 7}
+	for _, c := range []struct {
+		name    string
+		history func(f *models.Flows, q *models.FlowQuery)
+		fails   []string
+	}{
+		{"a flush lacks a row that was acknowledged before it", func(f *models.Flows, q *models.FlowQuery) {
+			f.Seen(models.OracleFlushVisible, q, f.Next("t"), f.Next("t"), []string{"a:1", "b:1"}, moment)
+		}, []string{models.OracleFlushVisible}},
+		{"a flush lacks a row that was inserted while it ran", func(f *models.Flows, q *models.FlowQuery) {
+			before := f.Next("t")
+			f.Changed("t", 5, []models.Row{{Data: "c1", Diff: 1}})
+			f.Seen(models.OracleFlushVisible, q, before, f.Next("t"), []string{"a:2"}, moment)
+		}, nil},
+		{"a sink goes back behind what it was seen at", func(f *models.Flows, q *models.FlowQuery) {
+			at, _ := f.Seen(models.OracleSinkEqualsQuery, q, 1, 5, []string{"a:2"}, moment)
+			f.Seen(models.OracleSinkEqualsQuery, q, at, 5, []string{"a:2", "b:1"}, moment)
+		}, []string{models.OracleSinkEqualsQuery}},
+		{"a group is of one time and another of another", func(f *models.Flows, q *models.FlowQuery) {
+			f.Changed("t", 5, []models.Row{{Data: "b2", Diff: 1}})
+			f.Seen(models.OracleSinkEqualsQuery, q, 1, 6, []string{"a:1"}, moment)
+		}, []string{models.OracleSinkEqualsQuery}},
+		{"a write is done twice by a sink that adds", func(f *models.Flows, q *models.FlowQuery) {
+			f.Seen(models.OracleFlushVisible, q, 5, 5, []string{"a:4"}, moment)
+		}, []string{models.OracleFlushVisible, models.OracleNoDoubleCount}},
+		{"a refused flow is in the catalog", func(f *models.Flows, _ *models.FlowQuery) {
+			f.Holds(models.OracleCreateAtomic, true, moment, "")
+			f.Holds(models.OracleCreateAtomic, false, moment, "flow %s was refused and is there", "f")
+		}, []string{models.OracleCreateAtomic}},
+		{"a sink changes after its flow was removed", func(f *models.Flows, _ *models.FlowQuery) {
+			f.Holds(models.OracleRemoveStops, false, moment, "changes %d to %d came later", 3, 4)
+		}, []string{models.OracleRemoveStops}},
+		{"a refill does not end", func(f *models.Flows, _ *models.FlowQuery) {
+			f.Holds(models.OracleRefillConverges, false, moment, "still refilling")
+		}, []string{models.OracleRefillConverges}},
+		{"an acknowledged row was stored twice", func(f *models.Flows, _ *models.FlowQuery) {
+			f.Changed("t", 5, []models.Row{{Data: "a1", Diff: 1}})
+			f.Accepted("t", []string{"a1", "a2"}, moment)
+		}, []string{models.OracleAcceptedIsStored}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := observed()
+			c.history(f, counting())
+			var failed []string
+			for _, name := range models.FlowOracles() {
+				if j := verdicts(f)[name]; j.Verdict == models.VerdictFail {
+					failed = append(failed, name)
+					require.Equal(t, int64(5), j.Violations[0].AtNS)
+					require.Equal(t, uint64(7), j.Violations[0].Event)
+				}
+			}
+			require.Equal(t, c.fails, failed)
+		})
 	}
 }
 
@@ -96,6 +156,18 @@ func TestFlowsCountNothingTwice(t *testing.T) {
 	f = observed() // wrong, and no double count: there were as many once
 	f.Seen(models.OracleFlushVisible, counting(), 5, 5, []string{"a:2", "b:1"}, models.Moment{})
 	require.Equal(t, models.VerdictPass, verdicts(f)[models.OracleNoDoubleCount].Verdict)
+}
+
+// TestFlowsCountsAreJudgedByThemselves: of a sink that may lag behind by anything, also with some rows of one
+// time and others of another.
+func TestFlowsCountsAreJudgedByThemselves(t *testing.T) {
+	for sink, ok := range map[string]bool{"a:1": true, "a:2 b:1": true, "a:3": false, "a:1 b:2": false, "c:1": false} {
+		f := observed()
+		f.Counted(counting(), 5, strings.Fields(sink), models.MomentAt(0, 0))
+		judged := verdicts(f)
+		require.Equal(t, ok, judged[models.OracleNoDoubleCount].Verdict == models.VerdictPass, sink)
+		require.NotEqual(t, models.VerdictFail, judged[models.OracleSinkEqualsQuery].Verdict, sink)
+	}
 }
 
 func TestFlowsGroupsThatExpire(t *testing.T) {

@@ -17,7 +17,7 @@ var registry struct {
 // Builtin lists the models that come with the package, sorted by name.
 func Builtin() []Model {
 	return []Model{
-		casRegisterModel(), counterModel(), kvModel(), lockModel(), queueModel(), registerModel(), setModel(), shards(),
+		casRegisterModel(), checkpointModel(), counterModel(), kvModel(), lockModel(), queueModel(), registerModel(), setModel(), shards(),
 	}
 }
 

@@ -29,22 +29,38 @@ func fieldsOf(t reflect.Type) []string {
 		return []string{t.String()}
 	}
 	var fields []string
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if !f.IsExported() {
-			continue
-		}
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case name == "-":
-			continue
-		case name == "":
-			name = f.Name
-		}
-		if strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero") {
+	for _, f := range jsonFields(t) {
+		name := f.name
+		if f.optional {
 			name += "?"
 		}
 		fields = append(fields, name)
+	}
+	return fields
+}
+
+// jsonField is a field of a struct as JSON has it.
+type jsonField struct {
+	name     string
+	optional bool
+	typ      reflect.Type
+}
+
+// jsonFields lists the fields of a struct with those of what is embedded in it, as encoding/json has them.
+func jsonFields(t reflect.Type) []jsonField {
+	var fields []jsonField
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case !f.IsExported(), name == "-":
+			continue
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			continue // its fields come by themselves
+		case name == "":
+			name = f.Name
+		}
+		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
+		fields = append(fields, jsonField{name, optional, f.Type})
 	}
 	return fields
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/simrun-dev/simrun/faults"
 	"github.com/simrun-dev/simrun/reports"
 	"github.com/simrun-dev/simrun/scenarios"
 	"github.com/simrun-dev/simrun/scenarios/mutants"
@@ -118,6 +119,23 @@ func TestSummary(t *testing.T) {
 			Interrupted: true, Abandoned: []uint64{3, 4},
 		})
 	})
+	golden(t, "summary-of-one-that-failed", func(t *reports.Terminal) error {
+		s, r := scenarios.Summary{Scenario: "shard"}, failed()
+		s.Add(&r)
+		s.Wall = time.Second
+		return t.Summary(s)
+	})
+	golden(t, "summary-of-a-plan", func(t *reports.Terminal) error {
+		s, r := scenarios.Summary{Scenario: "shard"}, failed()
+		r.Verdict, r.Failures = scenarios.Pass, nil
+		s.Add(&r)
+		s.Wall = time.Second
+		s.Options.Plan = &faults.Plan{Faults: []faults.Fault{
+			{ID: "in vain", Kind: "node.pause", When: &faults.When{Note: "cdc.owner", Nth: 9}},
+			{ID: "in time", Kind: "node.crash", When: &faults.When{Note: "cdc.owner"}},
+		}}
+		return t.Summary(s)
+	})
 	golden(t, "summary-many-failures", func(t *reports.Terminal) error {
 		s := scenarios.Summary{Scenario: "shard"}
 		for c := 'a'; c < 'a'+25; c++ {
@@ -161,6 +179,40 @@ func TestMutants(t *testing.T) {
 			{Name: "retry-twice", Scenario: "shard", Bug: "Retries twice.", File: "002-retry-twice.patch", Expect: []string{"panic"}},
 		})
 	})
+}
+
+func TestMutantsOfSeveralCampaigns(t *testing.T) {
+	list := []*mutants.Mutant{
+		{Name: "append-checks-le", Scenario: "shard", Bug: "Appends at any upper <= the expected.", File: "001-append-checks-le.patch"},
+		{Name: "rare", Scenario: "full", Bug: "Rarely.", File: "002-rare.patch"},
+		{Name: "harmless", Scenario: "shard", Bug: "Means | nothing.", File: "003-harmless.patch", Survives: "nobody can tell"},
+		{Name: "stale", Scenario: "shard", Bug: "Was one.", File: "004-stale.patch"},
+		{Name: "hole", Scenario: "full", Bug: "Is one.", File: "005-hole.patch"},
+		{Name: "later", Scenario: "full", Bug: "Not yet.", File: "006-later.patch"},
+	}
+	outcomes := []mutants.Outcome{
+		{
+			Mutant: "append-checks-le", Scenario: "shard", Status: mutants.Caught, Seeds: 3, Oracle: "persist/definite", Expected: true, AtNS: int64(2 * time.Second),
+			Campaigns: []mutants.Chase{{Caught: true, Oracle: "persist/definite"}, {Caught: true, Oracle: "panic"}, {Caught: true, Oracle: "panic"}},
+		},
+		{Mutant: "rare", Scenario: "full", Status: mutants.Caught, Seeds: 200, Cut: true, Oracle: "liveness", AtNS: 7, Expected: true, Survives: "too rare"},
+		{Mutant: "harmless", Scenario: "shard", Status: mutants.Survived, Seeds: 200, Survives: "nobody can tell"},
+		{Mutant: "stale", Scenario: "shard", Status: mutants.Broken, Error: "004-stale.patch: no longer applies"},
+		{Mutant: "hole", Scenario: "full", Status: mutants.Survived, Seeds: 200},
+	}
+	golden(t, "mutants-several-campaigns", func(t *reports.Terminal) error {
+		errs := []error{t.MutantHead()}
+		for _, o := range outcomes {
+			errs = append(errs, t.MutantRow(o))
+		}
+		return errors.Join(append(errs, t.MutantSummary(outcomes, 6), t.MutantList(list[2:3]))...)
+	})
+	table := &reports.MutantTable{
+		Mutants: list, Outcomes: outcomes, Seeds: scenarios.Seeds{{First: 1, Last: 200}}, Campaigns: 3, Command: "simrun mutants --campaigns 3",
+	}
+	golden(t, "mutants-document", func(t *reports.Terminal) error { return reports.MutantsMarkdown(t.Out, table) })
+	alone := &reports.MutantTable{Mutants: list[:1], Outcomes: outcomes[:1], Seeds: table.Seeds, Campaigns: 1, Command: "simrun mutants"}
+	golden(t, "mutants-document-of-one", func(t *reports.Terminal) error { return reports.MutantsMarkdown(t.Out, alone) })
 }
 
 func TestAudit(t *testing.T) {
@@ -211,8 +263,56 @@ func TestLists(t *testing.T) {
 		return t.Faults([]reports.FaultInfo{
 			{Kind: "net.loss", Doc: "messages are lost", Cause: "a bad link", Params: []reports.SettingInfo{{Name: "loss", Default: "10%", Doc: "share"}}},
 			{Kind: "node.pause", Doc: "stands still"},
-		}, []reports.ProfileInfo{{Name: "calm", Doc: "none"}, {Name: "chaos", Doc: "many"}})
+		})
 	})
+	golden(t, "profiles", func(t *reports.Terminal) error {
+		return t.Profiles([]reports.ProfileInfo{{Name: "calm", Doc: "none"}, {Name: "chaos", Doc: "many"}})
+	})
+	golden(t, "moments", func(t *reports.Terminal) error {
+		return t.Moments([]faults.Moment{{Note: "cdc.owner", Kind: "owner.change", Doc: "an owner was elected"}})
+	})
+}
+
+func TestCoverage(t *testing.T) {
+	seeds := scenarios.Seeds{{First: 1, Last: 20}}
+	report := &reports.Coverage{
+		Situations: []scenarios.Situation{
+			{Name: "held its breath", Hits: 1, Seeds: 1, Runs: 40, Scenario: "shard", Needed: 12, First: 12, Scenarios: []string{"shard"}},
+			{Name: "persist: a | b", Hits: 900, Seeds: 20, Runs: 40, Scenario: "shard", Profile: "chaos", Needed: 1, First: 1, Scenarios: []string{"shard", "full"}},
+			{Name: "persist: versions were dropped", Runs: 40},
+			{Name: "rpc: a connection waits"},
+		},
+		Campaigns: []scenarios.Campaigned{{Scenario: "shard", Profile: "default"}, {Scenario: "shard", Profile: "chaos"}, {Scenario: "full", Profile: "default"}},
+		Seeds:     seeds, Runs: 60, Command: "simrun coverage shard full",
+	}
+	golden(t, "coverage", func(t *reports.Terminal) error { return t.Coverage(report) })
+	golden(t, "coverage-document", func(t *reports.Terminal) error { return reports.CoverageMarkdown(t.Out, report) })
+	whole := &reports.Coverage{Situations: report.Situations[:1], Seeds: seeds, Runs: 13, Failed: 2, Interrupted: true}
+	whole.Planned, whole.Campaigns = 3, report.Campaigns[:1]
+	golden(t, "coverage-document-interrupted", func(t *reports.Terminal) error { return reports.CoverageMarkdown(t.Out, whole) })
+	golden(t, "coverage-interrupted", func(t *reports.Terminal) error { return t.Coverage(whole) })
+}
+
+func TestShrunk(t *testing.T) {
+	shrunk := reports.Shrunk{
+		File: "shard-17.shrunk.jsonl", FaultsBefore: 30, Faults: 2, Runs: 57, Took: 12300 * time.Millisecond,
+		Before: map[string]string{"clients": "4", "duration": "15s", "pace": "1s"},
+		After:  map[string]string{"clients": "1", "duration": "300ms", "pace": "1s"}, Complete: true,
+	}
+	golden(t, "shrunk", func(t *reports.Terminal) error { return t.Shrunk(shrunk) })
+	shrunk.Complete, shrunk.File = false, "-"
+	golden(t, "shrunk-out-of-time", func(t *reports.Terminal) error { return t.Shrunk(shrunk) })
+}
+
+func TestParting(t *testing.T) {
+	p := reports.Parting{
+		First:    reports.PartingSide{Name: "shard:17", Command: "simrun repro shard:17", Events: 900, TraceHash: "00000000000000aa", After: []string{"42 1s send", "43 1s run"}},
+		Second:   reports.PartingSide{Name: "shard:17@calm", Command: "simrun repro shard:17 --faults calm", Events: 41, TraceHash: "00000000000000bb"},
+		Settings: []string{"clients=4 and 5", "pace=1s and 2s"}, Event: 42, Before: []string{"40 1s exit", "41 1s drop"},
+	}
+	golden(t, "parting", func(t *reports.Terminal) error { return t.Parting(p) })
+	p.Second, p.Same, p.Settings = p.First, true, nil
+	golden(t, "parting-not", func(t *reports.Terminal) error { return t.Parting(p) })
 }
 
 // Blocks are set apart from what was printed before, and nothing stands before the first.

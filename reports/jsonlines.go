@@ -37,6 +37,9 @@ func (j *JSONLines) Result(r scenarios.Result) error {
 // Mutant writes what became of a mutant.
 func (j *JSONLines) Mutant(o mutants.Outcome) error { return j.write(o) }
 
+// Situation writes how well runs have covered a situation.
+func (j *JSONLines) Situation(s scenarios.Situation) error { return j.write(s) }
+
 // Scenario writes what there is to know about a scenario.
 func (j *JSONLines) Scenario(s ScenarioInfo) error {
 	if s.Settings == nil {
@@ -88,6 +91,28 @@ func (e *LineError) Unwrap() error { return e.Err }
 // the disk was full.
 var ErrCutOff = errors.New("the record is cut off")
 
+// maxLine bounds the length of a record, in bytes: a plan of a thousand faults has some hundred thousand.
+const maxLine = 16 << 20
+
+// ErrLineTooLong says that a line is longer than any record.
+var ErrLineTooLong = fmt.Errorf("the line is longer than %d MiB, which no record is", maxLine>>20)
+
+// readLine reads a line with its end. The error is ErrLineTooLong if it has more than maxLine bytes, which are not
+// kept: a file that has no lines need not fit into memory.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > maxLine {
+			return nil, ErrLineTooLong
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
 // ReadResults reads what [JSONLines.Result] wrote, one result after the other. Empty lines are
 // passed over, keys that are not known ignored. After an error, a [*LineError] or that of r, it
 // ends.
@@ -95,7 +120,11 @@ func ReadResults(r io.Reader) iter.Seq2[scenarios.Result, error] {
 	return func(yield func(scenarios.Result, error) bool) {
 		lines := bufio.NewReader(r)
 		for n := 1; ; n++ {
-			line, readErr := lines.ReadBytes('\n')
+			line, readErr := readLine(lines)
+			if errors.Is(readErr, ErrLineTooLong) {
+				yield(scenarios.Result{}, &LineError{Line: n, Err: readErr})
+				return
+			}
 			if len(bytes.TrimSpace(line)) > 0 {
 				result, err := parseResult(line)
 				if err != nil {

@@ -163,3 +163,19 @@ func BenchmarkReadResults(b *testing.B) {
 		}
 	}
 }
+
+// zeros is a file without an end, or a line.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// What has no lines is refused before it fills the memory.
+func TestResultsWithoutLines(t *testing.T) {
+	for _, err := range reports.ReadResults(zeros{}) {
+		require.ErrorIs(t, err, reports.ErrLineTooLong)
+		require.EqualError(t, err, "line 1: the line is longer than 16 MiB, which no record is")
+	}
+}

@@ -3,6 +3,8 @@ package reports
 import (
 	"fmt"
 	"strings"
+
+	"github.com/simrun-dev/simrun/faults"
 )
 
 // ScenarioInfo describes a scenario: one line of `simrun list --json`.
@@ -53,20 +55,38 @@ func (t *Terminal) Scenarios(list []ScenarioInfo) error {
 	return t.block(&b)
 }
 
-// Faults prints the catalogue of faults, and the profiles.
-func (t *Terminal) Faults(list []FaultInfo, profiles []ProfileInfo) error {
+// Faults prints the catalogue of faults.
+func (t *Terminal) Faults(list []FaultInfo) error {
 	var b strings.Builder
-	for _, f := range list {
+	for i, f := range list {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
 		fmt.Fprintf(&b, "%s\n  %s\n", t.paint(bold, f.Kind), f.Doc)
 		if f.Cause != "" {
 			fmt.Fprintf(&b, "  %-9s %s\n", "cause", f.Cause)
 		}
 		settings(&b, "params", f.Params)
-		b.WriteByte('\n')
 	}
-	fmt.Fprintf(&b, "%s\n", t.paint(bold, "profiles"))
+	return t.block(&b)
+}
+
+// Profiles prints the fault profiles.
+func (t *Terminal) Profiles(profiles []ProfileInfo) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", t.paint(bold, "fault profiles"))
 	for _, p := range profiles {
 		fmt.Fprintf(&b, "  %-9s %s\n", p.Name, p.Doc)
+	}
+	return t.block(&b)
+}
+
+// Moments prints the moments that faults are aimed at.
+func (t *Terminal) Moments(list []faults.Moment) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (when: {note: ...})\n", t.paint(bold, "moments"))
+	for _, m := range list {
+		fmt.Fprintf(&b, "  %-58s %s\n", m.Note, m.Doc)
 	}
 	return t.block(&b)
 }

@@ -19,7 +19,9 @@ func (t *Terminal) MutantRow(o mutants.Outcome) error {
 		}
 	case mutants.Survived:
 		by, at, c = "SURVIVED", "", red
-		if o.Unknown > 0 {
+		if o.Survives != "" {
+			c, message = yellow, "(as it is known to) "+headline(o.Survives)
+		} else if o.Unknown > 0 {
 			message = fmt.Sprintf("%d of the seeds could not be judged", o.Unknown)
 		}
 	case mutants.NotReplayable:
@@ -28,7 +30,11 @@ func (t *Terminal) MutantRow(o mutants.Outcome) error {
 		by, at, c, message = "ERROR", "", red, o.Error
 	}
 	// Padded before it is painted: colours have no width.
-	line := fmt.Sprintf("%-32s %s %5d %9s  %s", o.Mutant, t.paint(c, fmt.Sprintf("%-24s", by)), o.Seeds, at, message)
+	seeds := fmt.Sprint(o.Seeds)
+	if o.Cut {
+		seeds = ">" + seeds
+	}
+	line := fmt.Sprintf("%-32s %s %5s %9s  %s", o.Mutant, t.paint(c, fmt.Sprintf("%-24s", by)), seeds, at, message)
 	return t.line("%s", strings.TrimRight(line, " "))
 }
 
@@ -41,21 +47,27 @@ func (t *Terminal) MutantHead() error {
 // it is more than there are outcomes, the hunt was interrupted.
 func (t *Terminal) MutantSummary(outcomes []mutants.Outcome, total int) error {
 	var b strings.Builder
-	caught := 0
+	caught, known := 0, 0
 	for _, o := range outcomes {
-		if o.Status == mutants.Caught {
+		switch {
+		case o.Status == mutants.Caught:
 			caught++
+		case o.Status == mutants.Survived && o.Survives != "":
+			known++
 		}
 	}
 	c := green
-	if caught < len(outcomes) {
+	if caught+known < len(outcomes) {
 		c = red
 	}
 	if len(outcomes) > 0 {
 		fmt.Fprintf(&b, "%s\n", t.paint(c, fmt.Sprintf("%d of %s caught and replayed", caught, plural(len(outcomes), "mutant"))))
 	}
 	for _, o := range outcomes {
-		if o.Status == mutants.Survived {
+		switch {
+		case o.Status == mutants.Caught && o.Survives != "":
+			fmt.Fprintf(&b, "%s is caught, though its header says why it survives: take that out\n", o.Mutant)
+		case o.Status == mutants.Survived && o.Survives == "":
 			fmt.Fprintf(&b, "%s survived: a hole in the oracles or in the faults of %s\n", o.Mutant, o.Scenario)
 		}
 	}
@@ -80,6 +92,9 @@ func (t *Terminal) MutantList(list []*mutants.Mutant) error {
 		}
 		if len(m.Settings) > 0 {
 			fmt.Fprintf(&b, "  %-9s %s\n", "settings", strings.Join(m.Settings, " "))
+		}
+		if m.Survives != "" {
+			fmt.Fprintf(&b, "  %-9s %s\n", "survives", m.Survives)
 		}
 		fmt.Fprintf(&b, "  %-9s %s\n", "patch", m.File)
 	}

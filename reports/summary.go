@@ -23,8 +23,9 @@ func (t *Terminal) Summary(s scenarios.Summary) error {
 	t.verdicts(&b, s)
 	t.groups(&b, s.Groups)
 	t.faults(&b, s.Faults)
+	t.neverBegan(&b, s)
 	t.figures(&b, s.Figures)
-	t.sometimes(&b, s.Sometimes, s.Seeds())
+	t.sometimes(&b, situationsShown(s), s.Seeds())
 	if s.Interrupted {
 		fmt.Fprintf(&b, "\n%s: what is above is what was done until then\n", t.paint(yellow, "interrupted"))
 	}
@@ -88,6 +89,19 @@ func (t *Terminal) faults(b *strings.Builder, fired map[string]int) {
 	}
 }
 
+// neverBegan names the faults of a plan that was given whose moment no run came to.
+func (t *Terminal) neverBegan(b *strings.Builder, s scenarios.Summary) {
+	if s.Options.Plan == nil || s.Seeds() == 0 {
+		return
+	}
+	for i := range s.Options.Plan.Faults {
+		f := &s.Options.Plan.Faults[i]
+		if f.When != nil && s.Faults[f.Kind] == 0 {
+			fmt.Fprintf(b, "  %s\n", t.paint(yellow, fmt.Sprintf("%s never began: it waits for %s", f.ID, f.When)))
+		}
+	}
+}
+
 func (t *Terminal) figures(b *strings.Builder, figures map[string][]int64) {
 	if len(figures) == 0 {
 		return
@@ -97,6 +111,21 @@ func (t *Terminal) figures(b *strings.Builder, figures map[string][]int64) {
 		values := slices.Sorted(slices.Values(figures[name]))
 		fmt.Fprintf(b, "  %10d %10d  %s\n", values[len(values)/2], values[len(values)-1], name)
 	}
+}
+
+// situationsShown are the situations that a summary lists. Of a few seeds one of which failed, those that were reached:
+// which were not says nothing then, and a list of a hundred would push the failure off the screen. Of a single seed
+// that failed, none.
+func situationsShown(s scenarios.Summary) map[string]int {
+	switch {
+	case s.Failed == 0 || s.Seeds() >= blindSeeds:
+		return s.Sometimes
+	case s.Seeds() == 1:
+		return nil
+	}
+	reached := maps.Clone(s.Sometimes)
+	maps.DeleteFunc(reached, func(_ string, n int) bool { return n == 0 })
+	return reached
 }
 
 func (t *Terminal) sometimes(b *strings.Builder, reached map[string]int, seeds int) {

@@ -117,8 +117,8 @@ func TestTimelineOfRealRuns(t *testing.T) {
 			}
 		}})
 		d := timeline.drawing()
-		require.NotEmpty(t, d.only("message"))
-		require.NotEmpty(t, d.only("fault"))
+		require.NotEmpty(t, d.only("message"), s.Name)
+		require.NotEmpty(t, d.only("fault"), s.Name)
 		for _, i := range d.Items {
 			require.LessOrEqual(t, i.Begin, i.End)
 			require.Less(t, i.Lane, len(d.Lanes))

@@ -35,8 +35,16 @@ func cdcSettings(captures, spans string, more ...Setting) []Setting {
 		{Name: "spans", Default: spans, Doc: "key spans at the start, at most", Check: atLeastOne},
 		{Name: "write-pace", Default: "60ms", Doc: "mean time between two transactions at the source"},
 		{Name: "operator-pace", Default: "500ms", Doc: "mean time between two acts of an operator; many runs are up to 32 times slower"},
+		{Name: "recreate", Default: "1", Doc: "1 has changefeeds removed and created again, from a lower start; 0 has not", Check: zeroOrOne},
 		{Name: "session-ttl", Default: "4s", Doc: "how long a capture may go unheard before it is taken for dead; many runs have an eighth of it at least"},
 	}, more...)
+}
+
+func zeroOrOne(value string) error {
+	if value != "0" && value != "1" {
+		return fmt.Errorf("%q is neither 0 nor 1", value)
+	}
+	return nil
 }
 
 // owner is the scenario of a few captures whose owner changes all the time.
@@ -48,8 +56,9 @@ func owner() *Scenario {
 		Oracles:  cdcOracles,
 		Build: func(r *Run) {
 			c := addCDC(r, cdcOptions{operators: 1, late: true})
-			c.intoMaps()
+			c.intoDatabase()
 			c.handleOwners()
+			c.handleCrashes()
 		},
 	}
 }
@@ -63,8 +72,11 @@ func rebalance() *Scenario {
 		Oracles:  cdcOracles,
 		Build: func(r *Run) {
 			c := addCDC(r, cdcOptions{operators: 2, changesSpans: true, leaves: true, late: true})
-			c.intoMaps()
-			c.handleCaptures()
+			c.intoDatabase()
+			c.handleOwners()
+			c.handleSlowOwners()
+			c.handleCrashes()
+			c.handleSource()
 		},
 	}
 }
@@ -80,7 +92,9 @@ func changeCapture() *Scenario {
 			c := addCDC(r, cdcOptions{feeds: 2, operators: 1, changesSpans: true, leaves: true, late: true})
 			c.intoShards(addPersist(r))
 			c.handleOwners()
-			c.handleCaptures()
+			c.handleSlowOwners()
+			c.handleCrashes()
+			c.handleSource()
 			addCoordClients(r, c)
 		},
 	}
@@ -111,15 +125,22 @@ type cdcCluster struct {
 	feeds    []string
 	targets  map[string]model.Ts // where changefeeds end that do
 	sinks    func(h host.Host) func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (sink.Sink, error)
-	// rows reads what a changefeed's sink holds as of a ts.
-	rows func(ctx context.Context, feed string, asOf model.Ts) (map[string]string, error)
+	// rows reads what the sink of a changefeed's life holds as of a ts.
+	rows func(ctx context.Context, life string, asOf model.Ts) (map[string]string, error)
 	// latest is whether rows can only tell what there is now.
 	latest bool
+	// database, if not nil, is the sink, and tells when what is written arrives there; if it is nil, captures
+	// tell when they know.
+	database *cdcDatabase
 
 	admin          *cdc.Admin
 	assigned       *Check
 	election       *Check
 	created        bool
+	slow           *slowOwner    // nil while owners are quick
+	emptyUntil     time.Duration // no key span is added before
+	archived       model.Ts      // from when on history is held for changefeeds that start early; 0 before
+	lives          int           // of changefeeds that were created again
 	nextSpan       model.KeySpanID
 	txns, txnsDone int
 	workers        int
@@ -154,7 +175,12 @@ func addCDC(r *Run, opt cdcOptions) *cdcCluster {
 	})
 	for _, name := range shardNames("capture-", shape.captures) {
 		n := r.AddNode(name, "capture", c.boot)
-		n.OnCrash(func() { c.watch.crashed(name) })
+		n.OnCrash(func() {
+			c.watch.crashed(name)
+			if c.database != nil {
+				c.database.crashed(name)
+			}
+		})
 		c.nodes = append(c.nodes, n)
 	}
 	h := r.World.Host()
@@ -166,8 +192,17 @@ func addCDC(r *Run, opt cdcOptions) *cdcCluster {
 	for n := range opt.operators {
 		c.task(fmt.Sprintf("operator %d", n+1), func(draw *sim.Stream) { c.operate(upstream, draw) }, shape.operators)
 	}
-	c.task("stop and resume", c.interrupt, shape.interrupted)
+	c.task("stop and resume", func(draw *sim.Stream) { c.interrupt(upstream, draw) }, shape.interrupted)
 	c.task("other reader", func(draw *sim.Stream) { c.holdBack(upstream, draw) }, 5*time.Second)
+	if shape.archive > 0 {
+		c.task("archive", func(*sim.Stream) { c.archive(upstream) }, shape.archive)
+	}
+	if shape.bulk > 0 {
+		c.task("bulk load", func(draw *sim.Stream) { c.load(upstream, draw) }, shape.bulk)
+	}
+	if r.Int("recreate") == 1 && shape.recreated > 0 {
+		c.task("recreate changefeeds", func(draw *sim.Stream) { c.recreate(upstream, draw) }, shape.recreated)
+	}
 	if opt.late {
 		c.workers++
 		r.World.Go("create a changefeed late", func() {
@@ -201,8 +236,13 @@ func (c *cdcCluster) serve(name string, start func(h host.Host) error) {
 func (c *cdcCluster) boot(h host.Host) {
 	for {
 		cfg := c.shape.config
-		cfg.Coord, cfg.Upstream = c.shape.dialCoord(h), c.shape.dialSource(h)
-		cfg.Sinks, cfg.Observer = c.sinks(h), c.watch.on(h)
+		cfg.Coord, cfg.Upstream = c.shape.dialCoord(h), watchedReader{c.shape.dialSource(h), c.watch, h, h.Name()}
+		cfg.Observer = c.watch.on(h)
+		open := c.sinks(h)
+		cfg.Sinks = func(ctx context.Context, feed model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
+			c.watch.opens(h.Name(), feed, info.SinkURI)
+			return open(ctx, feed, info)
+		}
 		capture, err := cdc.Start(h, cfg)
 		if err != nil {
 			h.Logf("%v", err)
@@ -275,6 +315,7 @@ func (c *cdcCluster) create(upstream *source.Client) {
 			return err
 		})
 	}
+	c.archive(upstream)
 	c.created = true
 }
 
@@ -335,10 +376,18 @@ func (c *cdcCluster) operate(upstream *source.Client, draw *sim.Stream) {
 			_ = c.admin.MoveKeySpan(ctx, feed, spans[draw.N(uint64(len(spans)))], captures[draw.N(uint64(len(captures)))].ID)
 		}
 	case !c.opt.changesSpans:
+	case what <= 6 && c.r.World.Now() < c.emptyUntil:
 	case what <= 6:
 		start, end := spanRange(c.nextSpan)
 		_, _ = upstream.AddSpan(ctx, c.nextSpan, start, end)
 		c.nextSpan++
+	case c.shape.dropsAll && c.txnsDone > 0 && draw.N(2) == 0:
+		// Then nothing is left that says how far the changefeed is.
+		for _, span := range spans {
+			_, _ = upstream.DropSpan(ctx, span)
+		}
+		c.emptyUntil = c.r.World.Now() + time.Duration(draw.Between(int64(500*time.Millisecond), int64(5*time.Second)))
+		c.r.World.Host().Sometimes(situationNoSpans, len(c.upstream.SpanIDs()) == 0)
 	case len(spans) > 2:
 		_, _ = upstream.DropSpan(ctx, spans[draw.N(uint64(len(spans)))])
 	}
@@ -347,28 +396,16 @@ func (c *cdcCluster) operate(upstream *source.Client, draw *sim.Stream) {
 // handleOwners makes the owner the subject of faults.
 func (c *cdcCluster) handleOwners() {
 	c.r.Handle("owner.change", []string{"owner"}, func(f *faults.Fault) (func(), bool) {
-		leader, ok := c.leader()
-		if !ok {
+		if _, ok := c.leader(); !ok {
 			return nil, false
 		}
-		if f.Text("how") == "resigns" {
-			c.r.World.Go("ask the owner to resign", func() {
-				c.awaitBusy(f)
-				ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), opTimeout)
-				defer cancel()
-				_ = c.admin.Resign(ctx)
-			})
-			return nil, true
-		}
-		client := c.shape.dialCoord(c.r.World.Host())
-		c.r.World.Go("revoke the owner's lease", func() {
-			c.awaitBusy(f)
-			ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), opTimeout)
-			defer cancel()
-			if kv, ok, err := coord.ReadKey(ctx, client, leader.Key); err == nil && ok {
-				_ = client.Revoke(ctx, kv.Lease)
+		c.r.World.Go("change the owner", func() {
+			c.await(f)
+			for n := f.Int("times"); n > 0 && c.r.Working(); n-- {
+				epoch := c.changeOwner(f.Text("how"))
+				// The next one is to fail before it has done much.
+				c.within(3*time.Second, func() bool { leader, ok := c.leader(); return ok && leader.Revision > epoch })
 			}
-			client.Close()
 		})
 		return nil, true
 	})
@@ -385,7 +422,7 @@ func (c *cdcCluster) handleOwners() {
 			})
 			n.SetClock(n.ClockOffset(), -f.Int("slow"))
 		}
-		if f.Text("when") == "storing" {
+		if f.Text("moment") == "storing" {
 			c.watch.onTick(n.Name(), cut)
 		} else {
 			cut()
@@ -398,33 +435,167 @@ func (c *cdcCluster) handleOwners() {
 	})
 }
 
-// awaitBusy waits, if the fault is to find key spans being removed, until some are.
-func (c *cdcCluster) awaitBusy(f *faults.Fault) {
-	for waited := time.Duration(0); f.Text("when") == "busy" && waited < 2*time.Second && c.r.Working(); waited += poll {
-		for _, n := range c.nodes {
-			if c.watch.removing(n.Name()) {
-				c.r.World.Sleep(f.Duration("after"))
+// handleSlowOwners makes the owner's speed the subject of faults.
+func (c *cdcCluster) handleSlowOwners() {
+	c.r.Handle("owner.slow", []string{"owner"}, func(f *faults.Fault) (func(), bool) {
+		if c.slow != nil {
+			return nil, false
+		}
+		upstream := c.shape.dialSource(c.r.World.Host())
+		left := f.Int("spans")
+		c.slow = &slowOwner{by: f.Duration("by"), meanwhile: func() {
+			if left == 0 || !c.r.Working() {
 				return
 			}
+			left--
+			c.r.World.Go("add a key span", func() { c.addSpan(upstream) })
+		}}
+		return func() { c.slow = nil }, true
+	})
+}
+
+// addSpan adds a key span that begins with a row.
+func (c *cdcCluster) addSpan(upstream *source.Client) {
+	ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	id := c.nextSpan
+	c.nextSpan++
+	start, end := spanRange(id)
+	if _, err := upstream.AddSpan(ctx, id, start, end); err != nil {
+		return
+	}
+	c.txns++
+	name := fmt.Sprintf("first-%d", c.txns)
+	if _, err := upstream.Commit(ctx, name, []source.Mutation{source.Put(fmt.Sprintf("%04d/0", id), name)}); err == nil {
+		c.txnsDone++
+	}
+}
+
+// changeOwner has the owner lose its office, and returns its epoch.
+func (c *cdcCluster) changeOwner(how string) coord.Revision {
+	h := c.r.World.Host()
+	leader, ok := c.leader()
+	if !ok {
+		return 0
+	}
+	ctx, cancel := h.Clock().WithTimeout(context.Background(), opTimeout)
+	defer cancel()
+	switch how {
+	case "resigns":
+		c.watch.resigning = leader.Revision
+		_ = c.admin.Resign(ctx)
+	case "crashes":
+		if n := c.ownerNode(); n != nil {
+			n.Crash()
+			h.Go("restart the owner", func() {
+				h.Clock().Sleep(300 * time.Millisecond)
+				n.Restart()
+			})
 		}
+	default:
+		client := c.shape.dialCoord(h)
+		if kv, ok, err := coord.ReadKey(ctx, client, leader.Key); err == nil && ok {
+			_ = client.Revoke(ctx, kv.Lease)
+		}
+		client.Close()
+	}
+	return leader.Revision
+}
+
+// await waits for the moment that a fault is to act at, if it is to come soon.
+func (c *cdcCluster) await(f *faults.Fault) {
+	switch f.Text("moment") {
+	case "busy":
+		removing := func() bool {
+			return slices.ContainsFunc(c.nodes, func(n *sim.Node) bool { return c.watch.removing(n.Name()) })
+		}
+		over := false
+		c.r.World.Go("move key spans", func() {
+			for !over && !removing() {
+				c.stir()
+				c.r.World.Sleep(100 * time.Millisecond)
+			}
+		})
+		c.within(2*time.Second, removing)
+		over = true
+		for _, n := range c.nodes {
+			if c.database != nil && c.watch.removing(n.Name()) {
+				c.database.hold(n.Name())
+			}
+		}
+	case "resumed":
+		c.within(2*time.Second, func() bool { return len(c.watch.resumed) > 0 })
+	case "writing":
+		c.within(2*time.Second, func() bool { return c.database != nil && c.database.writing() != "" })
+	default:
+		return
+	}
+	c.r.World.Sleep(f.Duration("after"))
+}
+
+// stir asks for moves, whatever the operators are at, so that key spans are being removed soon.
+func (c *cdcCluster) stir() {
+	ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	captures, err := c.admin.Captures(ctx)
+	if err != nil || len(captures) < 2 {
+		return
+	}
+	for _, feed := range c.feeds {
+		for i, span := range c.upstream.SpanIDs() {
+			for at := range captures {
+				if c.watch.runsOn(feed, span, captures[at].ID) {
+					_ = c.admin.MoveKeySpan(ctx, feed, span, captures[(at+1+i%(len(captures)-1))%len(captures)].ID)
+				}
+			}
+		}
+	}
+}
+
+// within waits until something is so, not for longer than limit.
+func (c *cdcCluster) within(limit time.Duration, holds func() bool) {
+	for waited := time.Duration(0); waited < limit && c.r.Working() && !holds(); waited += poll {
 		c.r.World.Sleep(poll)
 	}
 }
 
-// handleCaptures makes captures and the source subjects of faults.
-func (c *cdcCluster) handleCaptures() {
+// handleCrashes makes captures the subject of faults.
+func (c *cdcCluster) handleCrashes() {
 	c.r.Handle("capture.crash", []string{"captures"}, func(f *faults.Fault) (func(), bool) {
-		n := c.busiest()
-		if n == nil {
-			return nil, false
-		}
-		if f.Text("how") == "silently" {
-			n.PowerOff()
-		} else {
-			n.Crash()
-		}
-		return n.Restart, true
+		var victim *sim.Node
+		over := false
+		c.r.World.Go("crash a capture", func() {
+			c.await(f)
+			if victim = c.victim(); victim == nil || over {
+				victim = nil
+				return
+			}
+			if f.Text("how") == "silently" {
+				victim.PowerOff()
+			} else {
+				victim.Crash()
+			}
+		})
+		return func() {
+			if over = true; victim != nil {
+				victim.Restart()
+			}
+		}, true
 	})
+}
+
+// victim is a capture's machine that is up: one that is writing, or has an operation under way, if there is one.
+func (c *cdcCluster) victim() *sim.Node {
+	if c.database != nil {
+		if i := slices.IndexFunc(c.nodes, func(n *sim.Node) bool { return n.Up() && n.Name() == c.database.writing() }); i >= 0 {
+			return c.nodes[i]
+		}
+	}
+	return c.busiest()
+}
+
+// handleSource makes the source the subject of faults.
+func (c *cdcCluster) handleSource() {
 	c.r.Handle("source.stall", []string{sourceNode}, func(f *faults.Fault) (func(), bool) {
 		spans := c.upstream.SpanIDs()
 		if len(spans) == 0 || !c.serving[sourceNode] {
@@ -484,27 +655,6 @@ func (c *cdcCluster) status(feed string) (status model.ChangeFeedStatus, at coor
 	return status, kv.ModRevision, json.Unmarshal([]byte(kv.Value), &status) == nil
 }
 
-// intoMaps makes the sinks maps in memory that are always there.
-func (c *cdcCluster) intoMaps() {
-	maps := map[string]*sink.Map{}
-	for _, feed := range append([]string{lateFeed}, c.feeds...) {
-		maps[feed] = sink.NewMap(c.r.World.Host())
-	}
-	c.latest = true
-	c.sinks = func(host.Host) func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (sink.Sink, error) {
-		return func(_ context.Context, id model.ChangeFeedID, _ model.ChangeFeedInfo) (sink.Sink, error) {
-			return maps[id], nil
-		}
-	}
-	c.rows = func(_ context.Context, feed string, _ model.Ts) (map[string]string, error) {
-		rows := map[string]string{}
-		for _, r := range maps[feed].Rows() {
-			rows[r.Key] = r.Value
-		}
-		return rows, nil
-	}
-}
-
 // intoShards makes the sinks persist shards, one for each key span.
 func (c *cdcCluster) intoShards(p *persistCluster) {
 	p.unreliable(shardNames("capture-", c.shape.captures)...)
@@ -517,10 +667,10 @@ func (c *cdcCluster) intoShards(p *persistCluster) {
 	readers := &shardReaders{
 		client: p.client(c.r.World.Host(), clientConfig), durable: p.durable, open: map[persist.ShardID]*persist.ReadHandle{},
 	}
-	c.rows = func(ctx context.Context, feed string, asOf model.Ts) (map[string]string, error) {
+	c.rows = func(ctx context.Context, life string, asOf model.Ts) (map[string]string, error) {
 		rows := map[string]string{}
 		for _, span := range c.watch.spans() {
-			if err := c.readShard(ctx, readers, feed, span, asOf, rows); err != nil {
+			if err := c.readShard(ctx, readers, life, span, asOf, rows); err != nil {
 				return nil, fmt.Errorf("key span %d: %w", span, err)
 			}
 		}
@@ -548,15 +698,15 @@ func (s *shardReaders) of(ctx context.Context, id persist.ShardID) (*persist.Rea
 }
 
 // readShard adds what a key span's shard holds as of a ts.
-func (c *cdcCluster) readShard(ctx context.Context, readers *shardReaders, feed string, span, asOf model.Ts, rows map[string]string) error {
+func (c *cdcCluster) readShard(ctx context.Context, readers *shardReaders, life string, span, asOf model.Ts, rows map[string]string) error {
 	added, dropped := c.watch.life(span)
-	if added >= asOf || dropped != 0 && dropped <= c.watch.begun[feed] {
+	if added >= asOf || dropped != 0 && dropped <= c.watch.begun[life] {
 		return nil
 	}
 	if dropped != 0 {
 		asOf = min(asOf, dropped)
 	}
-	r, err := readers.of(ctx, sink.ShardOf(feed, span))
+	r, err := readers.of(ctx, sink.ShardOf(life, span))
 	if err != nil {
 		return err
 	}
@@ -578,10 +728,23 @@ func (c *cdcCluster) readShard(ctx context.Context, readers *shardReaders, feed 
 // settleWithin bounds how long after the faults everything may take to be replicated.
 const settleWithin = 90 * time.Second
 
+// errNoSpan: adding a key span is tried again.
+var errNoSpan = errors.New("there is no key span")
+
 // settle waits until everything that the source has is replicated, and every key span runs on one live
 // capture, and compares the sinks with the source.
 func (c *cdcCluster) settle() error {
 	w := c.r.World
+	if len(c.upstream.SpanIDs()) == 0 { // the operator dropped all: a run that ends so has no sink to look at
+		upstream := c.shape.dialSource(w.Host())
+		c.insist(func(context.Context) error {
+			c.addSpan(upstream)
+			if len(c.upstream.SpanIDs()) == 0 {
+				return errNoSpan
+			}
+			return nil
+		})
+	}
 	var now model.Ts
 	c.insist(func(ctx context.Context) (err error) {
 		now, err = c.upstream.Now(ctx)
@@ -589,18 +752,10 @@ func (c *cdcCluster) settle() error {
 	})
 	healed := w.Now()
 	for _, feed := range c.feeds {
-		target, ends := c.targets[feed]
-		for {
-			status, _, ok := c.status(feed)
-			if ok && (status.CheckpointTs >= now && !ends || status.CheckpointTs >= target && ends && c.finished(feed)) {
-				break
-			}
-			if !c.assigned.Holds(w.Now() < healed+settleWithin, "changefeed %s: %v after the faults its checkpoint is %d, and the source was at %d when they ended (target %d): %s",
-				feed, settleWithin, status.CheckpointTs, now, target, c.watch.describe(feed)) {
-				return nil
-			}
-			w.Sleep(100 * time.Millisecond)
-		}
+		c.ensure(feed)
+	}
+	if !c.replicated(now, healed) {
+		return nil
 	}
 	c.r.Figure("cdc_settled_ms", (w.Now() - healed).Milliseconds())
 	for _, feed := range c.feeds {
@@ -610,6 +765,10 @@ func (c *cdcCluster) settle() error {
 			c.even(feed, healed)
 			c.spread(feed, healed)
 		}
+	}
+	// A transaction whose client gave up may have come in meanwhile, and be in a sink beyond the checkpoint.
+	if !c.replicated(now, healed) {
+		return nil
 	}
 	for _, n := range c.nodes {
 		n.PowerOff() // what there is to read is there, and writers would be in the way
@@ -622,22 +781,59 @@ func (c *cdcCluster) settle() error {
 	return nil
 }
 
+// replicated waits until all changefeeds have replicated what the source had at a ts, and what was committed since.
+// It tells whether that came about in time.
+func (c *cdcCluster) replicated(at model.Ts, healed time.Duration) bool {
+	w := c.r.World
+	for {
+		behind := slices.IndexFunc(c.feeds, func(feed string) bool { return !c.arrived(feed, at) })
+		if behind < 0 {
+			return true
+		}
+		feed := c.feeds[behind]
+		status, _, _ := c.status(feed)
+		if !c.assigned.Holds(w.Now() < healed+settleWithin, "changefeed %s: %v after the faults its checkpoint is %d, and the source was at %d when they ended (target %d): %s",
+			feed, settleWithin, status.CheckpointTs, at, c.targets[feed], c.watch.describe(feed)) {
+			return false
+		}
+		w.Sleep(100 * time.Millisecond)
+	}
+}
+
+// arrived tells whether a changefeed has replicated what the source had at a ts, and what was committed since, or
+// has come to its end. One that was created late may begin beyond that, and its first checkpoint, where it begins,
+// says nothing of its sink.
+func (c *cdcCluster) arrived(feed string, at model.Ts) bool {
+	c.watch.catchUp()
+	status, _, ok := c.status(feed)
+	life, known := c.watch.lives[feed]
+	if !ok || !known {
+		return false
+	}
+	if target, ends := c.targets[feed]; ends {
+		return status.CheckpointTs >= target && c.finished(feed)
+	}
+	return status.CheckpointTs >= max(at, c.watch.lastCommit) && status.CheckpointTs > c.watch.begun[life.id]
+}
+
 // compare reads a changefeed's sink, as of its checkpoint and of some moments before, if it can.
 func (c *cdcCluster) compare(feed string) error {
 	w := c.r.World
+	c.watch.catchUp()
+	life := c.watch.lives[feed].id
 	status, _, _ := c.status(feed)
 	at := []model.Ts{status.CheckpointTs}
 	if !c.latest {
-		at = append(at, c.watch.moments(feed, status.CheckpointTs)...)
+		at = append(at, c.watch.moments(life, status.CheckpointTs)...)
 	}
 	for _, asOf := range at {
 		ctx, cancel := w.Host().Clock().WithTimeout(context.Background(), 30*time.Second)
-		rows, err := c.rows(ctx, feed, asOf)
+		rows, err := c.rows(ctx, life, asOf)
 		cancel()
 		if err != nil {
 			return err
 		}
-		c.watch.contents(feed, asOf, rows)
+		c.watch.contents(life, asOf, rows)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/simrun-dev/simrun/sim"
@@ -17,7 +18,7 @@ import (
 const lateFeed = "late"
 
 // createLate creates a changefeed at some time of the faults, which starts with what the source holds
-// then, and in half of the runs comes to an end soon after.
+// then, or held some time ago, and in half of the runs comes to an end soon after.
 func (c *cdcCluster) createLate(upstream *source.Client) {
 	w := c.r.World
 	draw := w.NewStream("workload", "late changefeed")
@@ -32,10 +33,11 @@ func (c *cdcCluster) createLate(upstream *source.Client) {
 	if draw.N(2) == 0 {
 		lasts = time.Duration(draw.Between(int64(500*time.Millisecond), int64(6*time.Second)))
 	}
+	early := draw.N(2) == 0
 	var info model.ChangeFeedInfo
 	c.insist(func(ctx context.Context) (err error) {
 		if info.StartTs == 0 {
-			if info.StartTs, err = upstream.Now(ctx); err != nil {
+			if info.StartTs, err = c.start(ctx, upstream, early); err != nil {
 				return err
 			}
 			info.SinkURI = lateFeed
@@ -47,7 +49,7 @@ func (c *cdcCluster) createLate(upstream *source.Client) {
 		case errors.Is(err, cdc.ErrFeedExists):
 			return nil // an attempt of unknown outcome made it
 		case errors.Is(err, cdc.ErrTooOld):
-			info.StartTs = 0 // what held history back did not take effect in time
+			info.StartTs, early = 0, false // what held history back did not take effect in time
 		}
 		return err
 	})
@@ -67,16 +69,127 @@ func (c *cdcCluster) finished(feed string) bool {
 	return json.Unmarshal([]byte(kv.Value), &info) == nil && info.State == model.StateFinished
 }
 
+// archivist is the name under which history is held for changefeeds that are to start below the others.
+const archivist = "archive"
+
+// archive holds history from now on, and gives up what it held before.
+func (c *cdcCluster) archive(upstream *source.Client) {
+	ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	now, err := upstream.Now(ctx)
+	if err != nil {
+		return
+	}
+	// One less: who starts there wants what was there at it, too.
+	if kept, err := upstream.Safepoint(ctx, archivist, now-1, 10*time.Minute); err == nil && kept < now {
+		c.archived = now
+	}
+}
+
+// start is the ts from which on a new changefeed is to replicate: now, or where the archive begins, if it has
+// begun.
+func (c *cdcCluster) start(ctx context.Context, upstream *source.Client, early bool) (model.Ts, error) {
+	if early && c.archived != 0 {
+		return c.archived, nil
+	}
+	return upstream.Now(ctx)
+}
+
+// recreate removes a changefeed and creates it again, with a sink of its own, mostly from below where it was. Soon
+// enough, owners and captures see nothing but that it is another.
+func (c *cdcCluster) recreate(upstream *source.Client, draw *sim.Stream) {
+	feed := c.feeds[draw.N(uint64(len(c.feeds)))]
+	if _, ends := c.targets[feed]; ends {
+		return
+	}
+	c.lives++
+	info := model.ChangeFeedInfo{SinkURI: fmt.Sprintf("%s~%d", feed, c.lives)}
+	early := draw.N(4) != 0
+	c.insist(func(ctx context.Context) error {
+		if err := c.admin.Remove(ctx, feed); err != nil {
+			return err
+		}
+		if _, err := c.admin.Feed(ctx, feed); !errors.Is(err, cdc.ErrNoFeed) {
+			return errors.Join(errStillThere, err)
+		}
+		return nil
+	})
+	if draw.N(2) == 0 {
+		c.r.World.Sleep(sim.Exp(0, 200*time.Millisecond).Sample(draw.Uint64()))
+	}
+	c.insist(func(ctx context.Context) (err error) {
+		if info.StartTs == 0 {
+			if info.StartTs, err = c.start(ctx, upstream, early); err != nil {
+				return err
+			}
+		}
+		switch err = c.admin.Create(ctx, feed, info); {
+		case errors.Is(err, cdc.ErrFeedExists):
+			return nil // an attempt of unknown outcome made it
+		case errors.Is(err, cdc.ErrTooOld):
+			info.StartTs, early = 0, false
+		}
+		return err
+	})
+}
+
+var errStillThere = errors.New("the changefeed is there, or may be")
+
+// ensure creates a changefeed that is gone: a removal that went unanswered may have come in twice.
+func (c *cdcCluster) ensure(feed string) {
+	c.insist(func(ctx context.Context) error {
+		_, err := c.admin.Feed(ctx, feed)
+		if !errors.Is(err, cdc.ErrNoFeed) {
+			return err
+		}
+		c.lives++
+		err = c.admin.Create(ctx, feed, model.ChangeFeedInfo{StartTs: c.watch.lastCommit, SinkURI: fmt.Sprintf("%s~%d", feed, c.lives)})
+		return errors.Join(errStillThere, err) // and looks again
+	})
+}
+
+// load commits so many rows to one key span that who is behind has to read it in several parts.
+func (c *cdcCluster) load(upstream *source.Client, draw *sim.Stream) {
+	spans := c.upstream.SpanIDs()
+	if len(spans) == 0 {
+		return
+	}
+	span := spans[draw.N(uint64(len(spans)))]
+	for range 4 {
+		c.txns++
+		id := fmt.Sprintf("bulk-%d", c.txns)
+		var mutations []source.Mutation
+		for n := range 200 {
+			mutations = append(mutations, source.Put(fmt.Sprintf("%04d/b%d", span, n), id))
+		}
+		ctx, cancel := c.r.World.Host().Clock().WithTimeout(context.Background(), time.Second)
+		if _, err := upstream.Commit(ctx, id, mutations); err == nil {
+			c.txnsDone++
+		}
+		cancel()
+	}
+}
+
 // interrupt stops a changefeed and resumes it soon after. However the stopping came out, it is resumed:
-// that it changes the key again keeps a stop of unknown outcome from coming in later.
-func (c *cdcCluster) interrupt(draw *sim.Stream) {
+// that it changes the key again keeps a stop of unknown outcome from coming in later. What is loaded in between
+// it is behind by afterwards.
+func (c *cdcCluster) interrupt(upstream *source.Client, draw *sim.Stream) {
 	w := c.r.World
 	feed := c.feeds[draw.N(uint64(len(c.feeds)))]
 	ctx, cancel := w.Host().Clock().WithTimeout(context.Background(), time.Second)
 	_ = c.admin.SetState(ctx, feed, model.StateStopped)
 	cancel()
 	w.Sleep(sim.Exp(0, 700*time.Millisecond).Sample(draw.Uint64()))
-	c.insist(func(ctx context.Context) error { return c.admin.SetState(ctx, feed, model.StateNormal) })
+	if c.shape.bulk > 0 && draw.N(2) == 0 {
+		c.load(upstream, draw)
+	}
+	c.insist(func(ctx context.Context) error {
+		err := c.admin.SetState(ctx, feed, model.StateNormal)
+		if errors.Is(err, cdc.ErrNoFeed) {
+			return nil // it was removed meanwhile
+		}
+		return err
+	})
 }
 
 // holdBack is another reader of the source, which holds history back for a while and is not heard of

@@ -25,6 +25,16 @@ type cdcShape struct {
 
 	config cdc.Config // without those whom captures talk to
 	coord  coord.StoreConfig
+	// database is about how long an external database takes for a statement.
+	database time.Duration
+	// bulk and recreated are the mean times between two bulk loads and between two removals of a changefeed,
+	// 0 where there are none.
+	bulk, recreated time.Duration
+	// dropsAll: now and then there is no key span left.
+	dropsAll bool
+	// archive is the mean time for which history is held at one place for changefeeds that start below the others,
+	// 0 where it is held at the beginning for good.
+	archive time.Duration
 	// sourceRewriteAt is the size of the source's log at which it is rewritten.
 	sourceRewriteAt int64
 }
@@ -49,7 +59,10 @@ func drawCDCShape(r *Run) cdcShape {
 	quick := draw.N(3)
 	s.config.OwnerInterval = 200 * time.Millisecond >> quick
 	s.config.ProcessorInterval = 100 * time.Millisecond >> quick
-	s.config.ReportInterval = 100 * time.Millisecond >> quick
+	s.config.ReportInterval = s.config.ProcessorInterval
+	if draw.N(3) == 0 {
+		s.config.ReportInterval <<= draw.Between(1, 4) // then what owners go by is old
+	}
 	s.config.FlushInterval = 100 * time.Millisecond >> draw.N(3)
 	if draw.N(3) == 0 {
 		s.config.MaxBuffered = int(draw.Between(1, 4))
@@ -60,6 +73,17 @@ func drawCDCShape(r *Run) cdcShape {
 	s.coord.Retain = int(draw.Between(4, 120))
 	s.coord.RewriteAt = 1 << draw.Between(11, 16)
 	s.sourceRewriteAt = 1 << draw.Between(10, 16)
+	s.database = time.Millisecond << draw.Between(0, 7)
+	if draw.N(3) == 0 {
+		s.bulk = slower(draw, time.Second, 3)
+	}
+	if draw.N(2) == 0 {
+		s.recreated = slower(draw, 2*time.Second, 3)
+	}
+	s.dropsAll = draw.N(3) == 0
+	if draw.N(3) != 0 {
+		s.archive = slower(draw, time.Second, 3)
+	}
 	return s
 }
 

@@ -28,6 +28,7 @@ func computeSettings(replicas, collections, clients string) []Setting {
 	return []Setting{
 		{Name: "replicas", Default: replicas, Doc: "machines that are replicas", Check: atLeastOne},
 		{Name: "collections", Default: collections, Doc: fmt.Sprintf("collections that are there all the time, at most %d", len(computePlans)), Check: atLeastOne},
+		{Name: "replica_workers", Default: "2", Doc: "workers of a replica, which share its rows", Check: atLeastOne},
 		{Name: "clients", Default: clients, Doc: "clients that peek", Check: atLeastOne},
 		{Name: "write-pace", Default: "180ms", Doc: "mean time between two writes to the tables"},
 		{Name: "peek-pace", Default: "200ms", Doc: "mean time between two peeks of a client; some runs are up to 4 times faster"},
@@ -111,6 +112,8 @@ type computeShape struct {
 	logging     time.Duration
 	expiration  time.Duration
 	readOnly    time.Duration // a controller waits so long before it lets replicas write
+	backlog     int           // of a subscription, in bytes
+	comesBack   bool          // in the end a replica comes back that was away for long
 }
 
 func drawComputeShape(w *sim.World) computeShape {
@@ -128,6 +131,10 @@ func drawComputeShape(w *sim.World) computeShape {
 	if s.N(4) == 0 {
 		shape.expiration = 8 * time.Second
 	}
+	shape.comesBack = s.N(5) == 0
+	if s.N(3) == 0 {
+		shape.backlog = 2000
+	}
 	return shape
 }
 
@@ -139,8 +146,8 @@ func addCompute(r *Run, opt computeOptions) {
 		reconnects: r.Check(oracleReconnects),
 	}
 	s.dynamic.SetHydrationConcurrency(s.shape.concurrency)
-	s.dynamic.SetExpiration(s.shape.expiration > 0)
-	s.watch = newComputeWatch(r, s.versions)
+	s.watch = newComputeWatch(r, s.versions, s.reconnects)
+	s.watch.concurrency = s.shape.concurrency
 	s.tables = newComputeTables(s)
 	for i := range min(r.Int("collections"), len(computePlans)) {
 		s.define(computePlans[i])
@@ -161,13 +168,15 @@ func addCompute(r *Run, opt computeOptions) {
 		}
 	}
 	r.Judge(models.ComputeTable(s.rec.h))
-	r.Ready("the instance being hydrated", func() bool { return s.behind(0) == "" })
+	r.Ready("the instance being hydrated", s.ready)
 	r.Settled("every replica being connected, hydrated and up to date", s.settled)
 	r.Settled("all operations being over", func() bool { return s.pending == 0 })
 	r.Final(s.advances)
 	r.Final(s.letGo)
+	r.Final(s.logs)
 	r.Final(s.eachReplica)
 	r.Final(s.withOneLeft)
+	r.Final(s.comesBack)
 	r.Final(s.shards)
 	r.Final(func() error { s.watch.figures(r); return nil })
 }
@@ -180,7 +189,7 @@ func (s *computeCluster) addReplicaNode(name string) {
 		s.watch.restarted(name)
 		_, err := computereplica.Serve(h, computereplica.Config{
 			Port: computePort, Build: protocol.BuildInfo{Version: s.versions[name]},
-			Persist: s.c.client(h, computeConfig), Observer: &replicaWatch{s.watch, name},
+			Persist: s.c.client(h, computeConfig), Workers: s.r.Int("replica_workers"), Observer: &replicaWatch{s.watch, name},
 		})
 		if err != nil {
 			panic(err)
@@ -211,7 +220,7 @@ func (s *computeCluster) lead(h host.Host) {
 	controller, err := compute.NewController(&cuttableHost{h, s}, compute.Config{
 		Incarnation: incarnation, Build: protocol.BuildInfo{Version: rightVersion},
 		Persist: s.c.client(h, computeConfig), Dynamic: &s.dynamic, Retention: s.shape.retention,
-		Observer: &controllerWatch{s.watch, incarnation},
+		Observer: &controllerWatch{s.watch, incarnation}, SubscribeBacklog: s.shape.backlog,
 	})
 	if err != nil {
 		panic(err)
@@ -328,11 +337,23 @@ func (s *computeCluster) behind(at uint64) string {
 	return ""
 }
 
+// ready tells whether the instance is hydrated. From then on replicas have but a short life, in some runs: as other
+// faults, it begins after the start, and ends with the others. No lease is behind it. When its life is over a replica
+// forgets everything, and where each fetch may dawdle for 4 s it takes longer than 8 s to hydrate all collections
+// anew, so that such replicas are never up to date all together.
+func (s *computeCluster) ready() bool {
+	if s.behind(0) != "" {
+		return false
+	}
+	s.dynamic.SetExpiration(s.shape.expiration > 0)
+	return true
+}
+
 func (s *computeCluster) settled() bool {
 	if s.healed == 0 {
-		s.healed = s.tables.applied
+		s.healed, s.watch.healed = s.tables.applied, s.r.World.Now()
 		s.wanted = slices.Clone(s.replicas)
-		s.dynamic.SetExpiration(false) // a replica that starts anew all the time does not settle
+		s.dynamic.SetExpiration(false)
 		if s.current != nil {
 			for _, name := range s.replicas {
 				s.setReplica(s.current, name, true)

@@ -131,6 +131,10 @@ func (s *computeCluster) peek(ctx context.Context, controller *compute.Controlle
 func (s *computeCluster) subscribe(h host.Host, draw *sim.Stream) {
 	controller := s.current
 	of := s.pick(draw)
+	// What reads an index that is there is fed at once, by all workers.
+	if fed := s.fed(); len(fed) > 0 && draw.N(2) == 0 {
+		of = fed[draw.N(uint64(len(fed)))]
+	}
 	s.nextID++
 	d := of.desc
 	d.ID, d.Sink, d.Policy = s.nextID, protocol.Sink{Kind: protocol.Subscribe, Snapshot: draw.N(2) == 0}, nil
@@ -145,18 +149,31 @@ func (s *computeCluster) subscribe(h host.Host, draw *sim.Stream) {
 	}
 	ctx, cancel = h.Clock().WithTimeout(context.Background(), time.Duration(draw.Between(200, 8000))*time.Millisecond)
 	defer cancel()
+	if draw.N(4) == 0 { // it is in no hurry to take anything
+		host.Select(h, host.OnDone(ctx))
+	}
 	for s.r.Working() {
 		if _, err := sub.Next(ctx); err != nil {
 			break
 		}
 	}
-	_ = controller.DropCollections(d.ID) // it fails when the controller has ended
+	_ = controller.DropCollections(d.ID) // it fails when the controller has ended, and when the subscription has
+}
+
+// fed are the collections of the catalog that read indexes.
+func (s *computeCluster) fed() (fed []*computeCollection) {
+	for _, col := range s.catalog {
+		if len(col.indexes) > 0 {
+			fed = append(fed, col)
+		}
+	}
+	return fed
 }
 
 // operate changes something about the instance.
 func (s *computeCluster) operate(h host.Host, draw *sim.Stream) {
 	controller := s.current
-	switch draw.N(6) {
+	switch draw.N(7) {
 	case 0, 1:
 		name := s.replicas[draw.N(uint64(len(s.replicas)))]
 		wanted := !slices.Contains(s.wanted, name)
@@ -177,12 +194,14 @@ func (s *computeCluster) operate(h host.Host, draw *sim.Stream) {
 		controller.UpdateConfiguration(protocol.Parameters{ReportInterval: time.Duration(1+draw.N(100)) * time.Millisecond})
 	case 5:
 		s.holdOn(h, controller, draw)
+	case 6:
+		s.peekLog(h, controller, draw)
 	}
 }
 
 // comeAndGo creates a collection, peeks it now and then, and drops it.
 func (s *computeCluster) comeAndGo(h host.Host, controller *compute.Controller, draw *sim.Stream) {
-	plan := *computePlans[draw.N(3)]
+	plan := *computePlans[draw.N(4)]
 	if len(s.catalog) < len(computePlans) {
 		plan = *computePlans[0]
 	}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/simrun-dev/simrun/models"
 	"github.com/simrun-dev/simrun/system/compute"
 	"github.com/simrun-dev/simrun/system/compute/protocol"
 	"github.com/simrun-dev/simrun/system/dataflow"
+	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/persist"
 )
 
@@ -41,14 +43,11 @@ func (s *computeCluster) eachReplica() error {
 			if err := s.peekAll(controller); err != nil {
 				return fmt.Errorf("on %s alone: %w", only, err)
 			}
-			// A peek that is begun without a connection must reach the replica over the next one.
+			// What is asked without a connection must reach the replica over the next one.
 			s.r.World.ResetConns(controllerNode, only)
 			s.r.World.Sleep(poll)
-			if err := s.peekAll(controller); err != nil {
+			if err := s.askAll(controller); err != nil {
 				return fmt.Errorf("on %s alone, its connection cut: %w", only, err)
-			}
-			if err := s.subscribeAtLast(controller); err != nil {
-				return fmt.Errorf("subscription on %s alone: %w", only, err)
 			}
 		}
 		for _, name := range s.replicas {
@@ -56,6 +55,24 @@ func (s *computeCluster) eachReplica() error {
 		}
 		return nil
 	})
+}
+
+// askAll peeks everything, and follows a table, and what reads an index that is there and full, meanwhile.
+func (s *computeCluster) askAll(controller *compute.Controller) error {
+	h := s.r.World.Node(controllerNode).Host()
+	followed := append([]*computeCollection{s.catalog[0]}, s.fed()...)
+	errs := make([]error, len(followed))
+	subscriptions := host.NewWaitGroup(h, "final subscriptions")
+	for i, col := range followed {
+		subscriptions.Go(h, "final subscription", func() {
+			if err := s.subscribeAtLast(controller, col); err != nil {
+				errs[i] = fmt.Errorf("subscription to %v: %w", col.desc.ID, err)
+			}
+		})
+	}
+	peeked := s.peekAll(controller)
+	subscriptions.Wait()
+	return errors.Join(append(errs, peeked)...)
 }
 
 // asController does something as a task of the controller's process, and waits for it.
@@ -71,13 +88,21 @@ func (s *computeCluster) asController(do func(*compute.Controller) error) (err e
 	return err
 }
 
+// peekAll peeks everything at once.
 func (s *computeCluster) peekAll(controller *compute.Controller) error {
-	for _, col := range slices.SortedFunc(slices.Values(s.catalog), byID) {
-		if err := s.peekAtLast(controller, col); err != nil {
-			return fmt.Errorf("peek of %v: %w", col.desc.ID, err)
-		}
+	h := s.r.World.Node(controllerNode).Host()
+	cols := slices.SortedFunc(slices.Values(s.catalog), byID)
+	errs := make([]error, len(cols))
+	peeks := host.NewWaitGroup(h, "final peeks")
+	for i, col := range cols {
+		peeks.Go(h, "final peek", func() {
+			if err := s.peekAtLast(controller, col); err != nil {
+				errs[i] = fmt.Errorf("peek of %v: %w", col.desc.ID, err)
+			}
+		})
 	}
-	return nil
+	peeks.Wait()
+	return errors.Join(errs...)
 }
 
 // letGo waits until shards can be read only from a time on that was not over when the faults ended: nobody holds
@@ -119,15 +144,57 @@ func (s *computeCluster) withOneLeft() error {
 	})
 }
 
-// subscribeAtLast follows a collection for a little while.
-func (s *computeCluster) subscribeAtLast(controller *compute.Controller) error {
-	of := s.catalog[0]
+// away is how long the controller tries to reach a replica that has died before it comes back. Were the waits to
+// double for ever, the next attempt would be more than connectLimit away then, whether attempts fail at once or
+// after the 2 s that they may take.
+const away = 16500 * time.Millisecond
+
+// comesBack lets one of the replicas that have died come back after long, which must be noticed soon: however often
+// it was tried in vain, it is tried again.
+func (s *computeCluster) comesBack() error {
+	if len(s.replicas) == 1 || !s.shape.comesBack {
+		return nil
+	}
+	name := s.replicas[1]
+	status := func() compute.ReplicaStatus {
+		status, _ := s.current.Replica(protocol.ReplicaID(name)) // nobody drops it
+		return status
+	}
+	s.within(func() string { // until its end was noticed
+		if status().Connected {
+			return "it is connected"
+		}
+		return ""
+	})
+	s.r.World.Sleep(max(0, s.watch.connecting[name]+away-s.r.World.Now()))
+	s.r.World.Node(name).Restart()
+	back := s.r.World.Now()
+	s.watch.healed = back
+	for !status().Connected && s.r.World.Now() < back+connectLimit {
+		s.r.World.Sleep(poll)
+	}
+	s.reconnects.Holds(status().Connected, "%v after %s has come back it is not connected", connectLimit, name)
+	return nil
+}
+
+// subscribeAtLast follows a collection's definition for a little while.
+func (s *computeCluster) subscribeAtLast(controller *compute.Controller, of *computeCollection) error {
+	ctx, cancel := s.r.World.Node(controllerNode).Host().Clock().WithTimeout(context.Background(), settleLimit)
+	defer cancel()
+	for {
+		err := s.subscribeOnce(ctx, controller, of)
+		// Some runs have room for one batch only, and several may come at once.
+		if !errors.Is(err, compute.ErrFellBehind) {
+			return err
+		}
+	}
+}
+
+func (s *computeCluster) subscribeOnce(ctx context.Context, controller *compute.Controller, of *computeCollection) error {
 	s.nextID++
 	d := of.desc
 	d.ID, d.Sink, d.Policy = s.nextID, protocol.Sink{Kind: protocol.Subscribe, Snapshot: true}, nil
 	s.watch.model.Defined(uint64(d.ID), of.meaning)
-	ctx, cancel := s.r.World.Node(controllerNode).Host().Clock().WithTimeout(context.Background(), settleLimit)
-	defer cancel()
 	sub, err := controller.Subscribe(ctx, d)
 	if err != nil {
 		return err
@@ -138,7 +205,11 @@ func (s *computeCluster) subscribeAtLast(controller *compute.Controller) error {
 			return err
 		}
 		if !b.Upper.LessEqual(at) {
-			return controller.DropCollections(d.ID)
+			err := controller.DropCollections(d.ID)
+			if errors.Is(err, compute.ErrUnknownCollection) {
+				return nil // it fell behind after what was wanted
+			}
+			return err
 		}
 	}
 }

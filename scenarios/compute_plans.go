@@ -13,6 +13,8 @@ import (
 const (
 	valueTable = "values"
 	groupTable = "groups"
+	// fixedTable is written once, and closed: what is complete for ever is told of only once.
+	fixedTable = "fixed"
 )
 
 var (
@@ -22,7 +24,7 @@ var (
 			dataflow.Column{Name: name, Type: dataflow.Type(dataflow.KindInt64)},
 		)
 	}
-	tableCatalog = dataflow.Catalog{valueTable: keyed("value"), groupTable: keyed("group")}
+	tableCatalog = dataflow.Catalog{valueTable: keyed("value"), groupTable: keyed("group"), fixedTable: keyed("value")}
 )
 
 // computePlan is a collection: what a dataflow computes, and what that means in terms of tables.
@@ -47,9 +49,11 @@ const (
 	baseID protocol.GlobalID = iota + 1
 	sumsID
 	joinedID
+	countedID
 	writtenID
 	rereadID
 	failingID
+	fixedID
 )
 
 // writtenShard is the shard that a collection is written to.
@@ -73,11 +77,16 @@ var (
 	joinedPlan = func(from dataflow.Plan) dataflow.Plan {
 		return from.Join(groups, byKey).Reduce([]dataflow.Expr{dataflow.Col(3)}, dataflow.Sum(dataflow.Col(1)))
 	}
+	// countedPlan reads an index by another key than the index has: its rows go from worker to worker.
+	countedPlan = func(from dataflow.Plan) dataflow.Plan {
+		return from.Reduce([]dataflow.Expr{dataflow.Col(1)}, dataflow.CountAll(), dataflow.Sum(dataflow.Col(0)))
+	}
 	writtenPlan = values.Join(groups, byKey).Project(0, 1, 3)
 	rereadPlan  = func(from dataflow.Plan) dataflow.Plan {
 		return from.TopK([]int{2}, []dataflow.Order{{Column: 1, Desc: true}}, 2, 0)
 	}
 	failingPlan = values.Map(dataflow.Div(dataflow.Lit(dataflow.Int(100)), dataflow.Sub(dataflow.Col(1), dataflow.Lit(dataflow.Int(5)))))
+	fixedPlan   = sumsPlan(dataflow.Get(fixedTable))
 )
 
 // computePlans are the collections that are there all the time.
@@ -86,6 +95,10 @@ var computePlans = []*computePlan{
 	{id: sumsID, plan: sumsPlan(values), shards: important(valueTable), sink: indexed, meaning: sumsPlan(values)},
 	{
 		id: joinedID, plan: joinedPlan(dataflow.Get("base")), shards: important(groupTable), sink: indexed, meaning: joinedPlan(values),
+		indexes: map[dataflow.SourceID]protocol.GlobalID{"base": baseID},
+	},
+	{
+		id: countedID, plan: countedPlan(dataflow.Get("base")), sink: indexed, meaning: countedPlan(values),
 		indexes: map[dataflow.SourceID]protocol.GlobalID{"base": baseID},
 	},
 	{
@@ -99,4 +112,5 @@ var computePlans = []*computePlan{
 		)}},
 	},
 	{id: failingID, plan: failingPlan, shards: important(valueTable), sink: indexed, meaning: failingPlan},
+	{id: fixedID, plan: fixedPlan, shards: important(fixedTable), sink: indexed, meaning: fixedPlan},
 }

@@ -30,6 +30,10 @@ type computeTable struct {
 
 const tableWriterID = 900_000
 
+// atEase is how much slower tables are written once faults have ended: frontiers advance, and whoever dawdles over
+// what came before can catch up.
+const atEase = 4
+
 func newComputeTables(s *computeCluster) *computeTables {
 	t := &computeTables{s: s, tables: []*computeTable{{name: valueTable}, {name: groupTable}}}
 	s.r.World.Go("write tables", t.write)
@@ -42,7 +46,8 @@ func (t *computeTables) write() {
 	r := t.s.r
 	h := r.World.Host()
 	client := t.s.c.client(h, computeConfig)
-	for _, table := range t.tables {
+	fixed := &computeTable{name: fixedTable}
+	for _, table := range append([]*computeTable{fixed}, t.tables...) {
 		for table.writer == nil {
 			w, err := client.OpenWriter(context.Background(), persist.ShardID(table.name))
 			if err != nil {
@@ -52,11 +57,17 @@ func (t *computeTables) write() {
 			table.writer = w
 		}
 	}
+	fixed.append(t, map[int]int64{0: 1, 1: 2, 3: 4}, 0)
+	fixed.close(t)
 	choices := r.World.NewStream("workload", "tables")
 	for r.Phase() <= PhaseFinal {
 		draw := sim.NewStream(choices.Uint64(), "write")
 		t.transaction(draw)
-		h.Clock().Sleep(sim.Exp(0, r.Duration("write-pace")).Sample(draw.Uint64()))
+		pace := r.Duration("write-pace")
+		if r.Phase() >= PhaseSettle {
+			pace *= atEase
+		}
+		h.Clock().Sleep(sim.Exp(0, pace).Sample(draw.Uint64()))
 	}
 }
 
@@ -107,13 +118,19 @@ func (b *computeTable) append(t *computeTables, set map[int]int64, ts uint64) {
 		b.rows[k] = to
 	}
 	t.s.watch.model.Writing(b.name, rows, t.s.watch.now())
-	err := b.writer.CompareAndAppend(context.Background(), dataflow.ToShard(rows, nil), persist.At(b.upper), persist.At(ts+1))
+	b.write(t, rows, persist.At(ts+1))
+	b.upper = ts + 1
+}
+
+// close completes all times.
+func (b *computeTable) close(t *computeTables) { b.write(t, nil, persist.Empty()) }
+
+func (b *computeTable) write(t *computeTables, rows []dataflow.Update, upper persist.Frontier) {
+	err := b.writer.CompareAndAppend(context.Background(), dataflow.ToShard(rows, nil), persist.At(b.upper), upper)
 	t.s.c.durable.check("append to a table", err)
 	if err != nil {
 		t.s.r.World.Fail("compute/tables", "the only writer of table %s can't append: %v", b.name, err)
-		return
 	}
-	b.upper = ts + 1
 }
 
 func keyedRow(key int, value int64) dataflow.Row {

@@ -13,12 +13,20 @@ import (
 
 // computeWatch tells the model what controllers and replicas do.
 type computeWatch struct {
-	r        *Run
-	model    *models.Compute
-	versions map[string]string // of the replicas' programs
-	living   []int64           // controllers
+	r     *Run
+	model *models.Compute
+	// concurrency is how many dataflows of a replica may hydrate at a time.
+	concurrency int
+	versions    map[string]string // of the replicas' programs
+	living      []int64           // controllers
 	// sinces are from where on shards can be read, as the latest controller has it.
 	sinces map[string]persist.Frontier
+
+	// connecting is since when a replica is connected to.
+	connecting map[string]time.Duration
+	// healed is since when all replicas can be reached that are to be; 0 before the faults have ended.
+	healed     time.Duration
+	reconnects *Check
 
 	recovering          map[string]*recovery
 	recovered, hydrated []time.Duration
@@ -32,11 +40,21 @@ type recovery struct {
 	complete         bool                                   // left has all of them
 }
 
-func newComputeWatch(r *Run, versions map[string]string) *computeWatch {
+func newComputeWatch(r *Run, versions map[string]string, reconnects *Check) *computeWatch {
 	return &computeWatch{
-		r: r, model: models.NewCompute(tableCatalog), versions: versions,
-		sinces: map[string]persist.Frontier{}, recovering: map[string]*recovery{},
+		r: r, model: models.NewCompute(tableCatalog), versions: versions, reconnects: reconnects,
+		sinces: map[string]persist.Frontier{}, recovering: map[string]*recovery{}, connecting: map[string]time.Duration{},
 	}
+}
+
+// connectLimit is within what time a replica is reached when nothing is in the way: an attempt that began before
+// has ended by then, the wait is over, and another one has been made.
+const connectLimit = 5 * time.Second
+
+// connected judges how long it took to reach a replica that could be reached.
+func (w *computeWatch) connected(name string) {
+	took := w.r.World.Now() - max(w.connecting[name], w.healed)
+	w.reconnects.Holds(w.healed == 0 || took <= connectLimit, "%s was reached after %v, though nothing was in the way", name, took)
 }
 
 func (w *computeWatch) now() models.Moment {
@@ -77,8 +95,10 @@ func (w *controllerWatch) Observe(e compute.Event) {
 	switch e := e.(type) {
 	case compute.ReplicaSpawned:
 		m.Spawned(string(e.Replica), epochOf(e.Epoch), now)
+		w.connecting[string(e.Replica)] = w.r.World.Now()
 		w.spawned(string(e.Replica), e.Epoch)
 	case compute.ReplicaConnected:
+		w.connected(string(e.Replica))
 		if r := w.recovering[string(e.Replica)]; r != nil && r.epoch == e.Epoch {
 			r.connected = w.r.World.Now()
 		}
@@ -153,6 +173,12 @@ func (w *replicaWatch) Observe(e computereplica.Event) {
 		m.Reconciled(w.name, epochOf(e.Epoch), now)
 	case computereplica.Rendered:
 		m.Rendered(w.name, epochOf(e.Epoch), uint64(e.ID), e.AsOf, now)
+	case computereplica.Scheduled:
+		if !e.Transient {
+			m.Scheduled(w.name, epochOf(e.Epoch), uint64(e.ID), w.concurrency, now)
+		}
+	case computereplica.Discarded:
+		m.Discarded(w.name, epochOf(e.Epoch), uint64(e.ID), now)
 	case computereplica.ReadRefused:
 		m.ReadRefused(w.name, epochOf(e.Epoch), uint64(e.ID), string(e.Peek), e.From, e.AsOf, e.Since, now)
 	case computereplica.Appending:
@@ -163,6 +189,10 @@ func (w *replicaWatch) Observe(e computereplica.Event) {
 			m.Told(w.name, epochOf(e.Epoch), uint64(r.ID), models.CollectionFrontiers{Write: r.Write, Input: r.Input, Output: r.Output}, now)
 		case protocol.PeekResponse:
 			m.Answered(w.name, epochOf(e.Epoch), string(r.ID), now)
+		case protocol.SubscribeResponse:
+			if r.Batch != nil {
+				m.Computed(w.name, epochOf(e.Epoch), uint64(r.ID), r.Batch.Upper, now)
+			}
 		}
 	}
 }

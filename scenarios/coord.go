@@ -29,6 +29,7 @@ func addCoordClients(r *Run, c *cdcCluster) {
 			leases: leases, watches: watches,
 		}
 		r.AddNode(name, "coord client", cl.boot)
+		r.Ready(name+" having kept a lease alive", func() bool { return cl.begun })
 		r.Settled(name+" ending its last operation", func() bool { return cl.done })
 	}
 }
@@ -43,6 +44,7 @@ type coordClient struct {
 	leases  *Check
 	watches *Check
 	ops     int
+	begun   bool // a lease has been judged
 	done    bool
 }
 
@@ -63,6 +65,13 @@ func (c *coordClient) boot(h host.Host) {
 			c.watch(h, client)
 		}
 	})
+	for !c.begun && c.r.Working() {
+		c.ops++
+		draw := sim.NewStream(c.choices.Uint64(), "lease")
+		ctx, cancel := h.Clock().WithTimeout(context.Background(), 5*time.Second)
+		c.keepAlive(ctx, h, client, fmt.Sprintf("lease/%d-%d", c.number, c.ops), draw)
+		cancel()
+	}
 	for c.r.Working() {
 		c.ops++
 		draw := sim.NewStream(c.choices.Uint64(), "op")
@@ -195,6 +204,7 @@ func (c *coordClient) keepAlive(ctx context.Context, h host.Host, client coord.C
 		if spent := c.r.World.Now() - begun; err != nil || spent >= ttl {
 			return
 		}
+		c.begun = true
 		if !steady {
 			// What is seen here says nothing of what the service's clock says.
 			c.leases.Holds(true, "")

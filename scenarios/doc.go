@@ -18,6 +18,9 @@
 //
 // and then the oracles judge.
 //
+// Faults may wait for what the scenario's machines note ([Run.AddNode]): see [faults.When]. Moments of a
+// scenario's own that are worth it are named with [Run.Moment].
+//
 // # Verdicts
 //
 // A run fails when an oracle, an assertion or a panic found a violation. It passes only if every

@@ -11,7 +11,7 @@ var flowSettings = []Setting{
 	{Name: "frontends", Default: "2", Doc: "machines that execute SQL", Check: atLeastOne},
 	{Name: "flownodes", Default: "2", Doc: "machines that run flows", Check: atLeastOne},
 	{Name: "users", Default: "3", Doc: "clients that insert, delete, and create, replace, drop and flush flows of their own", Check: atLeastOne},
-	{Name: "flows", Default: "6", Doc: "flows there are at most", Check: atLeastOne},
+	{Name: "flows", Default: "6", Doc: "flows there are at most, beside two that share a sink", Check: atLeastOne},
 	{Name: "pace", Default: "150ms", Doc: "mean time between two statements of a user"},
 }
 
@@ -38,8 +38,17 @@ func buildFlows(r *Run) {
 		c.users = append(c.users, users[i])
 	}
 	for i := range r.Int("flows") {
+		var fixed *flowTemplate
+		if i == 0 {
+			fixed = &flowTemplates[0]
+		}
 		u := users[i%len(users)]
-		u.slots = append(u.slots, newSlot(i))
+		u.slots = append(u.slots, newSlot(fmt.Sprintf("f%d", i+1), fixed))
+	}
+	for i := range sharedTemplates {
+		t := &sharedTemplates[i]
+		u := users[(i+1)%len(users)]
+		u.slots = append(u.slots, newSlot("shared_"+t.table, t))
 	}
 	r.World.Go("setup", c.setup)
 	r.Ready("the tables being created", func() bool { return c.ready })

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/simrun-dev/simrun/models"
 	"github.com/simrun-dev/simrun/sim"
 	"github.com/simrun-dev/simrun/system/flow"
 	"github.com/simrun-dev/simrun/system/flow/catalog"
+	"github.com/simrun-dev/simrun/system/flow/frontend"
 	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/rpc"
 	"github.com/simrun-dev/simrun/system/sql"
@@ -45,6 +47,46 @@ func (u *flowUser) badCreate(draw *sim.Stream) bool {
 	}
 	u.model.Holds(models.OracleCreateAtomic, err != nil, u.moment(), "flow %s was created, and can't be", name)
 	return u.leavesNothing(name, sink)
+}
+
+// racedCreate asks for a flow while somebody else makes a table of the name of its sink, into which it can't
+// write: whoever is first has the name.
+func (u *flowUser) racedCreate(draw *sim.Stream) {
+	u.bad++
+	name := fmt.Sprintf("raced_%d_%d", u.number+1, u.bad)
+	sink := "out_" + name
+	wait := sim.Exp(0, 5*time.Millisecond).Sample(draw.Uint64())
+	made := host.NewChan[error](u.watch.h, "table made", 1)
+	u.watch.h.Go("rival of "+name, func() {
+		u.watch.h.Clock().Sleep(wait)
+		rival := frontend.NewClient(u.watch.h, statementTimeout+500*time.Millisecond, u.addresses(u.number+1)...)
+		defer rival.Close()
+		_, err := rival.Execute(context.Background(), "CREATE TABLE "+sink+" (unfit BOOLEAN)")
+		made.Send(err)
+	})
+	_, definite, err := u.execute("CREATE FLOW " + name + " SINK TO " + sink + " AS SELECT id, k, v FROM events")
+	if rivalErr, _ := made.Recv(); rivalErr == nil {
+		u.model.Holds(models.OracleCreateAtomic, err != nil, u.moment(), "flow %s was created, and its sink is another's", name)
+	}
+	if err != nil && definite {
+		ctx, cancel := u.watch.ask()
+		defer cancel()
+		var missing *catalog.NotFoundError
+		if _, err := u.watch.catalog.Flow(ctx, catalog.Public(name)); err == nil || errors.As(err, &missing) {
+			u.model.Holds(models.OracleCreateAtomic, err != nil, u.moment(), "flow %s was refused and is in the catalog", name)
+		}
+		return
+	}
+	// What can't run must not be in anybody's way at the end.
+	if err != nil {
+		u.watch.h.Clock().Sleep(murkyTime)
+	}
+	for {
+		if _, _, err := u.execute("DROP FLOW IF EXISTS " + name); err == nil {
+			return
+		}
+		u.watch.h.Clock().Sleep(poll)
+	}
 }
 
 // badRequest asks a node, which the frontends would not have asked.

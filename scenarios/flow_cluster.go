@@ -48,6 +48,7 @@ func (c *flowCluster) addFrontends() {
 	c.mirrors, c.serving = map[string]*mirrorFaults{}, map[string]bool{}
 	for _, name := range c.frontends {
 		faults := &mirrorFaults{choices: r.World.NewStream("mirror", name)}
+		faults.patience = []time.Duration{15 * time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond, time.Second}[r.World.NewStream("patience", name).N(4)]
 		c.mirrors[name] = faults
 		n := r.AddNode(name, "frontend", func(h host.Host) {
 			f := frontend.New(h, c.client(h, c.config()), frontend.Config{
@@ -93,9 +94,11 @@ func (c *flowCluster) addNodes() {
 	for i, name := range c.nodeNames {
 		m := &flowMachine{name: name, faults: &backendFaults{choices: c.r.World.NewStream("backend", name)}}
 		c.nodes[name] = m
+		caps := drawCaps(c.r.World.NewStream("caps", name))
 		m.machine = c.r.AddNode(name, "flow", func(h host.Host) {
 			backend := &flakyBackend{frontend.NewClient(h, flowCallTimeout, c.addresses(i)...), h, m.faults}
 			cfg := flow.Config{
+				SendBufRows: caps.rows, SendBufCap: caps.batches, BroadcastCap: caps.batches, HoldCap: caps.held, InsertTimeout: caps.patience,
 				RunInterval: 100 * time.Millisecond, CatchUpInterval: 400 * time.Millisecond, ReconcileInterval: 700 * time.Millisecond,
 				CallTimeout: flowCallTimeout, RefillBackoff: 50 * time.Millisecond,
 			}
@@ -109,6 +112,22 @@ func (c *flowCluster) addNodes() {
 		m.machine.OnCrash(func() { m.node = nil })
 		c.r.Ready(name+" serving", func() bool { return m.node != nil })
 		c.r.Settled(name+" serving again", func() bool { return m.node != nil })
+	}
+}
+
+// caps are the sizes of a node's buffers; 0 is the default, which is more than there are rows in a run.
+type caps struct {
+	rows, batches, held int
+	patience            time.Duration // of inserts, with a buffer that is full
+}
+
+func drawCaps(draw *sim.Stream) caps {
+	if draw.N(3) > 0 {
+		return caps{}
+	}
+	return caps{
+		rows: 1 + int(draw.N(4)), batches: 1 + int(draw.N(3)), held: 1 + int(draw.N(20)),
+		patience: time.Duration(5+draw.N(100)) * time.Millisecond,
 	}
 }
 
@@ -136,6 +155,11 @@ func (c *flowCluster) addFaults() {
 		on, by := c.nodes[f.Target[0]].faults, f.Duration("mean")
 		on.slow += by
 		return func() { on.slow -= by }, true
+	})
+	c.r.Handle("frontend.forget", c.nodeNames, func(f *faults.Fault) (func(), bool) {
+		on := c.nodes[f.Target[0]].faults
+		on.forgetful++
+		return func() { on.forgetful-- }, true
 	})
 	c.r.Handle("flow.lost_reply", c.nodeNames, func(f *faults.Fault) (func(), bool) {
 		on := c.nodes[f.Target[0]].faults
@@ -166,7 +190,7 @@ func (c *flowCluster) setup() {
 		}
 	}
 	for c.lonely == 0 {
-		if _, err := client.Execute(context.Background(), createLonely); err == nil {
+		if _, err := client.Execute(context.Background(), createShared+";"+createLonely); err == nil {
 			ctx, cancel := c.watch.ask()
 			if t, err := c.watch.catalog.Table(ctx, catalog.Public(lonelyTable)); err == nil {
 				c.lonely = t.ID

@@ -35,7 +35,7 @@ func (c *flowCluster) final() error {
 		}
 	}
 	u.drop(last)
-	if last.murky {
+	if last.murky || last.current != nil {
 		return fmt.Errorf("flow %s can't be dropped", last.name)
 	}
 	u.insertEvents(draw)
@@ -50,7 +50,7 @@ func (c *flowCluster) final() error {
 	return c.tidy()
 }
 
-func sortedKeys(m map[string]uint64) []string {
+func sortedKeys(m map[string]sinkState) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
@@ -81,7 +81,7 @@ func (c *flowCluster) converge() error {
 
 // finish judges a flow at rest.
 func (u *flowUser) finish(s *flowSlot) error {
-	for tries := 0; s.fixed && s.current == nil; tries++ {
+	for tries := 0; s.fixed != nil && s.current == nil; tries++ {
 		if tries == 10 {
 			return fmt.Errorf("flow %s can't be created", s.name)
 		}

@@ -10,17 +10,19 @@ import (
 	"github.com/simrun-dev/simrun/system/flow"
 	"github.com/simrun-dev/simrun/system/flow/catalog"
 	"github.com/simrun-dev/simrun/system/flow/frontend"
+	"github.com/simrun-dev/simrun/system/flow/relation"
 	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/rpc"
 )
 
 // backendFaults is how a flow node's calls of frontends fail at present.
 type backendFaults struct {
-	choices *sim.Stream // one word a call
-	down    int
-	slow    time.Duration
-	lost    int // parts per million of writes
-	late    time.Duration
+	choices   *sim.Stream // one word a call
+	down      int
+	slow      time.Duration
+	forgetful int
+	lost      int // parts per million of writes
+	late      time.Duration
 }
 
 // flakyBackend is a backend whose calls fail as the faults say.
@@ -101,6 +103,9 @@ func (b *flakyBackend) Changes(ctx context.Context, id catalog.TableID, from uin
 	if _, err := b.before(ctx); err != nil {
 		return nil, err
 	}
+	if b.f.forgetful > 0 {
+		return nil, fmt.Errorf("%w: frontend.forget", relation.ErrForgotten)
+	}
 	return b.Backend.Changes(ctx, id, from)
 }
 
@@ -131,6 +136,8 @@ type mirrorFaults struct {
 	choices     *sim.Stream
 	lost, twice int // parts per million
 	late        time.Duration
+	// patience is how long a try may take, if not as long as calls may by default. It is no fault.
+	patience time.Duration
 }
 
 // flakyMirror is a way to a flow node on which inserts are lost, late and doubled.
@@ -151,11 +158,21 @@ func (m *flakyMirror) HandleInserts(ctx context.Context, in flow.InsertRequests)
 			m.h.Clock().Sleep(sim.Exp(0, late).Sample(draw.Uint64()))
 		}
 	}
+	// Each try has its own time: the caller's may be over, and the request is on its way all the same.
+	try := func() (flow.FlowResponse, error) {
+		ctx := context.Background()
+		if m.f.patience > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = m.h.Clock().WithTimeout(ctx, m.f.patience)
+			defer cancel()
+		}
+		return m.Inserter.HandleInserts(ctx, in)
+	}
 	wait()
-	answer, err := m.Inserter.HandleInserts(context.Background(), in)
+	answer, err := try()
 	if draw.PerMillion(m.f.twice) {
 		wait()
-		_, _ = m.Inserter.HandleInserts(context.Background(), in)
+		_, _ = try()
 	}
 	return answer, err
 }

@@ -43,6 +43,12 @@ const (
 	createLonely = "CREATE TABLE IF NOT EXISTS lonely (id BIGINT NOT NULL, k STRING, v BIGINT)"
 )
 
+// sharedSink is the sink of two flows, which have a row each.
+const (
+	sharedSink   = "shared"
+	createShared = "CREATE TABLE IF NOT EXISTS shared (src STRING, n BIGINT, update_at TIMESTAMP, PRIMARY KEY (src))"
+)
+
 // flowTemplate is a query of which flows are made, for rows with v above a number. Beside the SQL stands
 // the plan that it means, made by hand: what is wrong with the planner is not wrong with it too.
 type flowTemplate struct {
@@ -54,6 +60,11 @@ type flowTemplate struct {
 	key     []int // of columns
 	count   int   // the column that counts rows, or -1
 	expires bool  // by column 0
+	// made is the statement that makes the sink, with %s for its name; "" if it is left to the system.
+	made string
+	// src is what the first column of the flow's rows is in the sink that it shares with others; "" if it
+	// has one for itself.
+	src string
 }
 
 // expireAfterMS is the time after which rows of flows that expire do so, and expireSlackMS how much the clock
@@ -90,6 +101,36 @@ var flowTemplates = []flowTemplate{
 		sql: "SELECT count(*) AS n, count(DISTINCT v) AS d FROM events WHERE v > %d",
 		plan: func(p dataflow.Plan) dataflow.Plan {
 			return p.Reduce(nil, dataflow.CountAll(), dataflow.Count(col(2)).Of(true)).OrDefault(number(0), number(0))
+		},
+	},
+	{
+		// The sink's key has more columns than the query's.
+		name: "counts", table: eventsTable, columns: []string{"k", "n"}, key: []int{0}, count: 1,
+		sql:  "SELECT k, count(*) AS n FROM events WHERE v > %d GROUP BY k",
+		made: "CREATE TABLE IF NOT EXISTS %s (k STRING, n BIGINT, PRIMARY KEY (k, n))",
+		plan: func(p dataflow.Plan) dataflow.Plan { return p.Reduce([]dataflow.Expr{col(1)}, dataflow.CountAll()) },
+	},
+	{
+		name: "frequent", table: eventsTable, columns: []string{"k", "n"}, key: []int{0}, count: 1,
+		sql: "SELECT k, count(*) AS n FROM events WHERE v > %d GROUP BY k HAVING count(*) > 6",
+		plan: func(p dataflow.Plan) dataflow.Plan {
+			return p.Reduce([]dataflow.Expr{col(1)}, dataflow.CountAll()).Filter(dataflow.Gt(col(1), number(6)))
+		},
+	},
+	{
+		// Rows that can't be evaluated are told of and left out.
+		name: "quotients", table: eventsTable, columns: []string{"id", "q"}, key: []int{0, 1}, count: -1,
+		sql: "SELECT id, 60 / v AS q FROM events WHERE v > %d",
+		plan: func(p dataflow.Plan) dataflow.Plan {
+			return p.Map(dataflow.Div(number(60), col(2))).Project(0, 4)
+		},
+	},
+	{
+		name: "halves", table: eventsTable, columns: []string{"k", "h"}, key: []int{0}, count: -1,
+		sql: "SELECT k, sum(v * 0.5) AS h FROM events WHERE v > %d GROUP BY k",
+		plan: func(p dataflow.Plan) dataflow.Plan {
+			half := dataflow.Mul(dataflow.Cast(col(2), dataflow.KindFloat64), dataflow.Lit(dataflow.Float(0.5)))
+			return p.Map(half).Reduce([]dataflow.Expr{col(1)}, dataflow.Sum(col(4)))
 		},
 	},
 	{
@@ -135,6 +176,20 @@ var flowTemplates = []flowTemplate{
 	},
 }
 
+// sharedTemplates are those of the flows that share a sink: without groups, since rows of groups that went
+// while a node was down stay in a sink that is shared.
+var sharedTemplates = []flowTemplate{sharing(eventsTable), sharing(stateTable)}
+
+func sharing(table string) flowTemplate {
+	return flowTemplate{
+		name: "shared", table: table, src: table, columns: []string{"src", "n"}, key: []int{0}, count: 1,
+		sql: "SELECT '" + table + "' AS src, count(*) AS n FROM " + table + " WHERE v > %d",
+		plan: func(p dataflow.Plan) dataflow.Plan {
+			return p.Reduce(nil, dataflow.CountAll()).OrDefault(number(0)).Map(dataflow.Lit(dataflow.String(table))).Project(1, 0)
+		},
+	}
+}
+
 // definition is a flow as it is defined at some time.
 type definition struct {
 	*flowTemplate
@@ -156,12 +211,19 @@ func (d *definition) create(how, name string) string {
 
 // read is the statement that reads the sink.
 func (d *definition) read() string {
-	return fmt.Sprintf("SELECT %s FROM %s", strings.Join(d.columns, ", "), d.sink)
+	text := fmt.Sprintf("SELECT %s FROM %s", strings.Join(d.columns, ", "), d.sink)
+	if d.src != "" {
+		text += " WHERE src = '" + d.src + "'"
+	}
+	return text
 }
 
 // define makes a definition; group is nil unless the flow expires.
 func define(t *flowTemplate, name string, above int64, group func(key string) models.FlowGroup) *definition {
 	d := &definition{flowTemplate: t, above: above, sink: "out_" + name + "_" + t.name}
+	if t.src != "" {
+		d.sink = sharedSink
+	}
 	source := dataflow.SourceID(t.table)
 	v := 2 // in both tables
 	plan := t.plan(dataflow.Get(source).Filter(dataflow.Gt(col(v), number(above))))

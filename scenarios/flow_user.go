@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +32,8 @@ type flowUser struct {
 // flowSlot is the name of a flow with what is known of it.
 type flowSlot struct {
 	name string
-	// fixed: the flow is created and never touched again.
-	fixed bool
+	// fixed: the flow is created from this template and never replaced; nil of others.
+	fixed *flowTemplate
 	// current is the flow's definition, nil if there is no flow.
 	current *definition
 	// flushed: a flush has succeeded since the flow was defined, and floor is the change before which the
@@ -42,16 +43,17 @@ type flowSlot struct {
 	// tried are the definitions that may be in force: see settle.
 	tried []*definition
 	murky bool
-	// sinkGone: the flow's sink was dropped under it.
-	sinkGone bool
+	// sinkGone: the flow's sink was dropped under it. unfit: there may be another table of that name, into
+	// which the flow can't write.
+	sinkGone, unfit bool
 	// used are the sinks that it had.
 	used map[string]bool
-	// stopped are the sinks that nobody writes any more, with the number of their next change.
-	stopped map[string]uint64
+	// stopped are the sinks that nobody writes any more, with what they held when that was so.
+	stopped map[string]sinkState
 }
 
-func newSlot(i int) *flowSlot {
-	return &flowSlot{name: fmt.Sprintf("f%d", i+1), fixed: i == 0, used: map[string]bool{}, stopped: map[string]uint64{}}
+func newSlot(name string, fixed *flowTemplate) *flowSlot {
+	return &flowSlot{name: name, fixed: fixed, used: map[string]bool{}, stopped: map[string]sinkState{}}
 }
 
 func (u *flowUser) moment() models.Moment {
@@ -97,6 +99,8 @@ func (u *flowUser) run() {
 			u.insertState(draw)
 		case n < 13:
 			u.delete(draw)
+		case n < 14 && draw.N(3) == 0:
+			u.racedCreate(draw)
 		case n < 14:
 			u.badCreate(draw)
 		case len(u.slots) == 0:
@@ -120,15 +124,22 @@ func (u *flowUser) handle(s *flowSlot, draw *sim.Stream) {
 	case s.current == nil:
 		u.create(s, draw, false)
 	default:
-		switch n := draw.N(12); {
+		switch n := draw.N(16); {
 		case n < 5:
+			for range draw.N(4) { // whose mirrors are on their way when the flush comes
+				u.insertFor(s, draw)
+			}
 			u.flush(s)
 		case n < 9:
 			u.look(s)
-		case s.fixed:
+		case s.fixed != nil && s.fixed.src != "" && draw.N(2) == 0:
+			u.drop(s) // and its row stays, as if it were of who has the sink for itself then
+		case s.fixed != nil:
 			u.flush(s)
 		case n < 11:
 			u.create(s, draw, true)
+		case n < 14:
+			u.remakeSink(s, draw)
 		default:
 			if draw.N(4) == 0 {
 				u.dropSink(s, draw)
@@ -154,7 +165,7 @@ func (u *flowUser) insertEvents(draw *sim.Stream) {
 		if draw.N(10) == 0 {
 			v = dataflow.Null()
 		}
-		ts := u.watch.now() - int64(draw.N(200_000))
+		ts := u.watch.now() - int64(draw.N([]uint64{40_000, 200_000}[draw.N(2)]))
 		switch draw.N(20) {
 		case 0:
 			ts = int64(draw.N(30_000)) - 15_000 // about 1970
@@ -216,8 +227,8 @@ func (u *flowUser) create(s *flowSlot, draw *sim.Stream, replace bool) {
 	if draw.N(3) == 0 {
 		above = int64(draw.N(30)) - 20
 	}
-	if s.fixed {
-		t, above = &flowTemplates[0], -1000
+	if s.fixed != nil {
+		t, above = s.fixed, -1000
 	}
 	if replace && draw.N(2) == 0 {
 		t = s.current.flowTemplate
@@ -235,6 +246,11 @@ func (u *flowUser) create(s *flowSlot, draw *sim.Stream, replace bool) {
 		}
 		delete(s.stopped, d.sink)
 	}
+	if d.made != "" {
+		if _, _, err := u.execute(fmt.Sprintf(d.made, d.sink)); err != nil {
+			return
+		}
+	}
 	old := s.current
 	_, definite, err := u.execute(d.create(how, s.name))
 	switch {
@@ -246,7 +262,75 @@ func (u *flowUser) create(s *flowSlot, draw *sim.Stream, replace bool) {
 	case !definite:
 		s.murky, s.flushed = true, false
 		s.tried = append(s.tried, d)
+		switch n := draw.N(4); {
+		case old == nil:
+		case n == 0:
+			u.dropInDoubt(s, old, d)
+		case n == 1:
+			u.flushInDoubt(s)
+		}
 	}
+}
+
+// dropInDoubt drops a flow that may have been replaced. What the definition before had on its way must not come
+// after that, whether its node knew of the other one or not. Its replacement may come yet, with a sink of its own.
+func (u *flowUser) dropInDoubt(s *flowSlot, old, replacement *definition) {
+	if _, _, err := u.execute("DROP FLOW " + s.name); err != nil {
+		return
+	}
+	s.current = nil
+	if old.sink != replacement.sink {
+		u.stops(s, old.sink)
+	}
+}
+
+// flushInDoubt flushes a flow that may have been replaced, and judges that by what the catalog says it is before
+// and after.
+func (u *flowUser) flushInDoubt(s *flowSlot) {
+	before, d := u.defined(s)
+	if d == nil {
+		return
+	}
+	from, err := u.watch.upper(d.table)
+	if err != nil {
+		return
+	}
+	if _, _, err := u.execute("FLUSH FLOW " + s.name); err != nil {
+		return
+	}
+	rows, _, err := u.execute(d.read())
+	if err != nil {
+		return
+	}
+	to, err := u.watch.upper(d.table)
+	if err != nil {
+		return
+	}
+	if after, _ := u.defined(s); after == before {
+		u.model.Seen(models.OracleFlushVisible, d.query, from, to, rows, u.moment())
+	}
+}
+
+// defined is what the catalog says of a flow: its revision, and which definition that is, nil if it is none or can't
+// be found out.
+func (u *flowUser) defined(s *flowSlot) (revision uint64, found *definition) {
+	ctx, cancel := u.watch.ask()
+	defer cancel()
+	f, err := u.watch.catalog.Flow(ctx, catalog.Public(s.name))
+	if err != nil {
+		return 0, nil
+	}
+	return f.Revision, s.known(f)
+}
+
+// known is the definition that a flow has in the catalog, nil if it is none of the slot's.
+func (s *flowSlot) known(f *catalog.Flow) (found *definition) {
+	for _, d := range append(s.tried, s.current) {
+		if d != nil && f.Sink == catalog.Public(d.sink) && f.Query == canonical(d.text()) {
+			found = d
+		}
+	}
+	return found
 }
 
 // drop drops a flow.
@@ -256,41 +340,76 @@ func (u *flowUser) drop(s *flowSlot) {
 	switch {
 	case err == nil:
 		s.current, s.sinkGone = nil, false
-		u.stops(s, old.sink)
+		if old.src == "" {
+			u.stops(s, old.sink)
+		}
 	case !definite:
 		s.murky, s.flushed = true, false
 	}
 }
 
-// dropSink drops the table that a flow writes into, while it does.
-func (u *flowUser) dropSink(s *flowSlot, draw *sim.Stream) {
+// insertFor inserts rows into the table that a flow reads.
+func (u *flowUser) insertFor(s *flowSlot, draw *sim.Stream) {
 	if s.current.table == eventsTable {
 		u.insertEvents(draw)
 	} else {
 		u.insertState(draw)
 	}
+}
+
+// dropSink drops the table that a flow writes into, while it does.
+func (u *flowUser) dropSink(s *flowSlot, draw *sim.Stream) {
+	u.insertFor(s, draw)
 	s.flushed = false
 	_, definite, err := u.execute("DROP TABLE " + s.current.sink)
 	s.sinkGone, s.murky = err == nil || !definite, err != nil && !definite
 	u.watch.h.Clock().Sleep(sim.Exp(0, 200*time.Millisecond).Sample(draw.Uint64()))
 }
 
-// stops notes that nothing may be written into a sink from now on.
+// remakeSink drops the table that a flow writes into, and makes another one of that name: one just like it,
+// for which the flow begins anew by itself, or one into which it can't write.
+func (u *flowUser) remakeSink(s *flowSlot, draw *sim.Stream) {
+	ctx, cancel := u.watch.ask()
+	t, err := u.watch.catalog.Table(ctx, catalog.Public(s.current.sink))
+	cancel()
+	if err != nil {
+		return
+	}
+	if u.dropSink(s, draw); s.murky || !s.sinkGone {
+		return
+	}
+	s.unfit = draw.N(2) == 0
+	if !s.unfit {
+		if _, _, err := u.execute(t.String()); err == nil {
+			s.sinkGone = false
+		}
+		return
+	}
+	u.execute("CREATE TABLE " + s.current.sink + " (unfit BOOLEAN)")
+	u.watch.h.Clock().Sleep(sim.Exp(0, 3*time.Second).Sample(draw.Uint64()))
+}
+
+// stops notes that nothing may be written into a sink, which no other flow has, from now on.
 func (u *flowUser) stops(s *flowSlot, sink string) {
-	upper, ok, err := u.watch.sinkUpper(sink)
-	if err == nil && ok {
-		s.stopped[sink] = upper
+	for range 20 { // what comes until it is known is not noticed
+		if state, ok, err := u.watch.sinkState(sink); err == nil {
+			if ok {
+				s.stopped[sink] = state
+			}
+			return
+		}
+		u.watch.h.Clock().Sleep(poll)
 	}
 }
 
 // stillStopped judges that nothing was written; it tells whether that could be found out.
-func (u *flowUser) stillStopped(s *flowSlot, sink string, at uint64) bool {
-	upper, ok, err := u.watch.sinkUpper(sink)
+func (u *flowUser) stillStopped(s *flowSlot, sink string, at sinkState) bool {
+	now, ok, err := u.watch.sinkState(sink)
 	if err != nil {
 		return false
 	}
-	u.model.Holds(models.OracleRemoveStops, ok && upper == at, u.moment(),
-		"flow %s was removed or replaced, and the changes from %d to %d of its sink %s came after that", s.name, at, upper, sink)
+	u.model.Holds(models.OracleRemoveStops, ok && slices.Equal(now.rows, at.rows), u.moment(),
+		"flow %s was removed or replaced, and rows of its sink %s were changed after that, by the changes from %d to %d", s.name, sink, at.upper, now.upper)
 	return true
 }
 
@@ -308,14 +427,13 @@ func (u *flowUser) settle(s *flowSlot) {
 		case err != nil:
 			continue
 		default:
-			for _, d := range append(s.tried, s.current) {
-				if d != nil && f.Sink == catalog.Public(d.sink) && f.Query == canonical(d.text()) {
-					s.current = d
-				}
+			if d := s.known(f); d != nil {
+				s.current = d
 			}
 		}
 		s.murky, s.flushed, s.floor, s.tried = false, false, 0, nil
 		s.sinkGone = s.sinkGone && s.current != nil
+		s.unfit = s.unfit && s.sinkGone
 		return
 	}
 }
@@ -325,6 +443,12 @@ func (u *flowUser) mend(s *flowSlot) {
 	if s.murky {
 		u.settle(s)
 		return
+	}
+	if s.unfit {
+		_, _, err := u.execute("DROP TABLE IF EXISTS " + s.current.sink)
+		if s.unfit = err != nil; s.unfit {
+			return
+		}
 	}
 	d := *s.current
 	_, definite, err := u.execute(d.create("CREATE OR REPLACE FLOW", s.name))
@@ -351,9 +475,20 @@ func (u *flowUser) flush(s *flowSlot) bool {
 	return ok
 }
 
-// look looks whether the sink holds what it can.
+// look looks whether the sink holds what it can. Before the first flush it may lag behind by anything, and still
+// has nothing twice.
 func (u *flowUser) look(s *flowSlot) {
 	if !s.flushed {
+		if s.current.query.Inherits {
+			return
+		}
+		rows, _, err := u.execute(s.current.read())
+		if err != nil {
+			return
+		}
+		if to, err := u.watch.upper(s.current.table); err == nil {
+			u.model.Counted(s.current.query, to, rows, u.moment())
+		}
 		return
 	}
 	if at, ok := u.see(models.OracleSinkEqualsQuery, s, s.floor); ok {

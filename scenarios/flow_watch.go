@@ -3,6 +3,8 @@ package scenarios
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/simrun-dev/simrun/models"
 	"github.com/simrun-dev/simrun/system/dataflow"
@@ -106,25 +108,47 @@ func (w *flowWatch) follow(ctx context.Context, name string, t *watchedTable) er
 	return nil
 }
 
-// sinkUpper is the number of a sink's next change; ok is false if there is no such table.
-func (w *flowWatch) sinkUpper(name string) (upper uint64, ok bool, err error) {
+// sinkState is what a sink holds, and the number of its next change. Changes that change no row, which are how a
+// node keeps out what it has on its way, are none of its rows' business.
+type sinkState struct {
+	upper uint64
+	rows  []models.Row // sorted
+}
+
+// sinkState reads a sink; ok is false if there is no such table.
+func (w *flowWatch) sinkState(name string) (s sinkState, ok bool, err error) {
 	ctx, cancel := w.ask()
 	defer cancel()
 	t, err := w.catalog.Table(ctx, catalog.Public(name))
 	var missing *catalog.NotFoundError
 	if errors.As(err, &missing) {
-		return 0, false, nil
+		return s, false, nil
 	}
 	if err != nil {
-		return 0, false, err
+		return s, false, err
 	}
 	writer, err := w.client.OpenWriter(ctx, frontend.Shard(t.ID))
 	if err != nil {
-		return 0, false, err
+		return s, false, err
 	}
+	defer writer.Close()
 	f, err := writer.FetchRecentUpper(ctx)
-	upper, _ = f.Time()
-	return upper, true, err
+	if s.upper, _ = f.Time(); err != nil || s.upper == 0 {
+		return s, true, err
+	}
+	reader, err := w.client.OpenReader(ctx, frontend.Shard(t.ID))
+	if err != nil {
+		return s, false, err
+	}
+	defer reader.Close()
+	updates, err := reader.SnapshotAndFetch(ctx, s.upper-1)
+	for _, u := range updates {
+		if frontend.IsRow(u.Data) {
+			s.rows = append(s.rows, models.Row{Data: u.Data, Diff: u.Diff})
+		}
+	}
+	slices.SortFunc(s.rows, func(a, b models.Row) int { return strings.Compare(a.Data, b.Data) })
+	return s, true, err
 }
 
 // now is the true time in milliseconds.

@@ -6,11 +6,22 @@ import (
 	"github.com/simrun-dev/simrun/models"
 )
 
-// full is everything that the system has so far, in one world under all faults at once.
+// full is the whole system, under all faults at once.
 func full() *Scenario {
 	return &Scenario{
 		Name:     "full",
-		Doc:      "the whole system: direct operations on shards and DifferentialWriteTasks, on the same servers",
+		Doc:      "the whole system: a source is replicated, flows and views compute on it, and what is served as of any time is held against the source",
+		Settings: pipelineSettings,
+		Oracles:  append(models.PipelineOracles(), oracleDurable),
+		Build:    func(r *Run) { addPipeline(r) },
+	}
+}
+
+// together is all that uses shards directly, in one world under all faults at once.
+func together() *Scenario {
+	return &Scenario{
+		Name:     "collections",
+		Doc:      "direct operations on shards, and the tasks that keep collections in them, on the same servers",
 		Settings: slices.Concat(shardSettings, differentialSettings),
 		Oracles:  append(slices.Clone(shardOracles), models.OracleResponders, models.OracleConverges, oracleAppendOnly),
 		Build: func(r *Run) {

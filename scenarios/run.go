@@ -116,7 +116,10 @@ func (r *Run) planned(kind string) bool {
 // AddNode adds a machine that faults may act on; its role groups it with others that do the same.
 func (r *Run) AddNode(name, role string, boot func(host.Host)) *sim.Node {
 	r.topology.Machines = append(r.topology.Machines, faults.Machine{Name: name, Role: role})
-	return r.World.NewNode(name, boot)
+	if boot == nil {
+		return r.World.NewNode(name, nil)
+	}
+	return r.World.NewNode(name, func(h host.Host) { boot(r.watch(h)) })
 }
 
 // UsesDisk says that a machine keeps something on its disk, so that faults of the disk act on it.

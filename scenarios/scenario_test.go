@@ -64,15 +64,15 @@ func TestPlanReplays(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	s := full()
+	s := together()
 	for want, opt := range map[string]Options{
-		"setting clints: scenario full has no such setting; it has clients, collections, command-pace, duration, pace, settle, shards, writers": {Settings: map[string]string{"clints": "1"}},
-		`setting clients: "many" is not a whole number of at least 1`:                                                                           {Settings: map[string]string{"clients": "many"}},
-		`setting duration: "5" is not a duration above zero: write it like 15s`:                                                                 {Settings: map[string]string{"duration": "5"}},
-		`setting writers: "0" is not a whole number of at least 1`:                                                                              {Settings: map[string]string{"writers": "0"}},
-		`there is no strategy "best"; there are fifo, pct, random`:                                                                              {Strategy: "best"},
-		`there is no fault profile "wild"; there are [calm chaos default persist]`:                                                              {Profile: "wild"},
-		`fault plan: x: there is no target "nowhere"; there are blob, consensus, client-1`:                                                      {Plan: &faults.Plan{Faults: []faults.Fault{{ID: "x", Kind: "node.crash", Target: []string{"nowhere"}, To: 1}}}},
+		"setting clints: scenario collections has no such setting; it has clients, collections, command-pace, duration, pace, settle, shards, writers": {Settings: map[string]string{"clints": "1"}},
+		`setting clients: "many" is not a whole number of at least 1`:                                                                                  {Settings: map[string]string{"clients": "many"}},
+		`setting duration: "5" is not a duration above zero: write it like 15s`:                                                                        {Settings: map[string]string{"duration": "5"}},
+		`setting writers: "0" is not a whole number of at least 1`:                                                                                     {Settings: map[string]string{"writers": "0"}},
+		`there is no strategy "best"; there are fifo, pct, random`:                                                                                     {Strategy: "best"},
+		`there is no fault profile "wild"; there are [calm cdc chaos compute default flow persist pipeline]`:                                           {Profile: "wild"},
+		`fault plan: x: there is no target "nowhere"; there are blob, consensus, client-1`:                                                             {Plan: &faults.Plan{Faults: []faults.Fault{{ID: "x", Kind: "node.crash", Target: []string{"nowhere"}, To: 1}}}},
 	} {
 		err := s.Check(opt)
 		require.Error(t, err)

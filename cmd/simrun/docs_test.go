@@ -87,18 +87,23 @@ func TestGettingStarted(t *testing.T) {
 func TestCIDocument(t *testing.T) {
 	s := newShell(t)
 	files := strings.NewReplacer("--seeds 1-200", "--seeds 1-10", "results.jsonl", filepath.Join(s.bin, "results.jsonl"),
-		"junit.xml", filepath.Join(s.bin, "junit.xml"), "report.html", filepath.Join(s.bin, "report.html"),
+		"small.jsonl", filepath.Join(s.bin, "small.jsonl"), "junit.xml", filepath.Join(s.bin, "junit.xml"), "report.html", filepath.Join(s.bin, "report.html"),
 		"history.jsonl", filepath.Join(s.bin, "history.jsonl"))
 	document := filepath.Join(s.root, "docs", "ci.md")
 	ran := 0
 	for _, block := range blocks(t, document, "sh") {
 		for line := range strings.Lines(block) {
-			s.run(t, files.Replace(strings.TrimSpace(line)), 0)
+			line, remark, _ := strings.Cut(strings.TrimSpace(line), "# ")
+			want := 0
+			if strings.HasPrefix(remark, "fails") {
+				want = 1
+			}
+			s.run(t, files.Replace(line), want)
 			ran++
 		}
 	}
-	require.Greater(t, ran, 6)
-	for _, name := range []string{"results.jsonl", "junit.xml", "report.html", "history.jsonl"} {
+	require.Greater(t, ran, 11)
+	for _, name := range []string{"results.jsonl", "small.jsonl", "junit.xml", "report.html", "history.jsonl"} {
 		require.FileExists(t, filepath.Join(s.bin, name))
 	}
 

@@ -17,10 +17,16 @@ var shorter = strings.NewReplacer(
 	"--seeds 1-10", "--seeds 1-2",
 	"--for 10m", "--for 1s",
 	"--faults chaos", "--seeds 1-3 --faults chaos",
+	"--output small.jsonl", "--for 20s --output small.jsonl",
+	"coverage --seeds 1-50", "coverage shard --seeds 1-2",
+	"shard --seeds 1-200 --faults default,chaos --require-all", "shard --seeds 1-2 --faults default,chaos",
+	"--campaigns 10", "--only stale-upper --campaigns 2 --seeds 1-40",
 )
 
 // statuses are the exit statuses of the commands that are to find something.
-var statuses = map[string]int{"--mutant": 1, "repro results.jsonl   #": 1, "check --model": 1}
+var statuses = map[string]int{
+	"--mutant": 1, "repro results.jsonl   #": 1, "repro small.jsonl": 1, "diff ": 1, "check --model": 1,
+}
 
 // Every command that the README shows for simrun does what it shows, in its order.
 func TestReadmeCommands(t *testing.T) {
@@ -33,8 +39,8 @@ func TestReadmeCommands(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(self, filepath.Join(bin, "simrun")))
 	var pairs []string
-	for _, name := range []string{"results.jsonl", "plan.yaml", "report.html", "junit.xml"} {
-		pairs = append(pairs, name, filepath.Join(bin, name))
+	for _, name := range []string{"results.jsonl", "small.jsonl", "plan.yaml", "report.html", "junit.xml", "docs/coverage.md", "hunts.jsonl", "docs/mutants.md"} {
+		pairs = append(pairs, name, filepath.Join(bin, filepath.Base(name)))
 	}
 	files := strings.NewReplacer(pairs...)
 	ran := 0
@@ -62,5 +68,5 @@ func TestReadmeCommands(t *testing.T) {
 			require.Equal(t, want, cmd.ProcessState.ExitCode(), "%s\n%s", line, out)
 		}
 	}
-	require.Greater(t, ran, 12)
+	require.Greater(t, ran, 18)
 }

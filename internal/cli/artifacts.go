@@ -90,7 +90,7 @@ type artifacts struct {
 	firstFailing *uint64
 }
 
-// openArtifacts creates the files, so that what cannot be written is known before anything is run.
+// openArtifacts opens the files, so that what cannot be written is known before anything is run.
 // If one of them is standard output, text goes to standard error.
 func (c *Command) openArtifacts(f *artifactFlags, out *outputs) (*artifacts, error) {
 	a := &artifacts{flags: f, command: c, began: time.Now()}
@@ -108,7 +108,7 @@ func (c *Command) openArtifacts(f *artifactFlags, out *outputs) (*artifacts, err
 	return a, nil
 }
 
-// create creates the file of a flag; nil if there is none.
+// create opens the file of a flag, which takes the place of an earlier one when it is closed; nil if there is none.
 func (c *Command) create(flag, path string, out *outputs) (io.WriteCloser, error) {
 	switch path {
 	case "":
@@ -117,11 +117,7 @@ func (c *Command) create(flag, path string, out *outputs) (io.WriteCloser, error
 		out.text = c.Stderr
 		return standardOutput{c.Stdout}, nil
 	}
-	file, err := os.Create(path)
-	if err != nil {
-		return nil, usagef("%s: %w", flag, err)
-	}
-	return file, nil
+	return openAside(flag, path)
 }
 
 // standardOutput is not closed with what is written to it.
@@ -155,10 +151,10 @@ func (a *artifacts) add(r scenarios.Result, detail reports.Detail) {
 func (a *artifacts) write(campaign *reports.Campaign, s *scenarios.Scenario) error {
 	var errs []error
 	if a.junitFile != nil {
-		errs = append(errs, a.junit.Write(a.junitFile, campaign.Summary, a.began), a.junitFile.Close())
+		errs = append(errs, closeWritten(a.junitFile, a.junit.Write(a.junitFile, campaign.Summary, a.began)))
 	}
 	if a.htmlFile != nil {
-		errs = append(errs, reports.HTML(a.htmlFile, campaign, a.timelines), a.htmlFile.Close())
+		errs = append(errs, closeWritten(a.htmlFile, reports.HTML(a.htmlFile, campaign, a.timelines)))
 	}
 	if a.flags.github {
 		errs = append(errs, reports.GitHubAnnotations(a.text, campaign), a.stepSummary(campaign))

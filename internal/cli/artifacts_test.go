@@ -151,11 +151,12 @@ func TestRunHistoryOfShard(t *testing.T) {
 
 func TestRunArtifactsThatCannotBeWritten(t *testing.T) {
 	for args, problem := range map[string]string{
-		"--junit /no/such/dir/x":          "--junit: open /no/such/dir/x: no such file",
-		"--html /no/such/dir/x":           "--html: open /no/such/dir/x: no such file",
+		"--junit /no/such/dir/x":          "--junit: there is no directory /no/such/dir to write /no/such/dir/x to",
+		"--html /no/such/dir/x":           "--html: there is no directory /no/such/dir to write /no/such/dir/x to",
 		"--json - --junit -":              "--json and --junit cannot both go to standard output: give one of them a file",
 		"--junit - --html - --history -":  "--junit and --html cannot both go to standard output",
 		"--json results --html ./results": "--json and --html cannot both be written to ./results: give one of them another file",
+		"--html /":                        "--html: / is a directory: give a file",
 		"--history /":                     "--history: / is a directory: give a file",
 		"--history /no/such/dir/x":        "--history: there is no directory /no/such/dir to write /no/such/dir/x to",
 		"--junit":                         "flag --junit needs a value: FILE",

@@ -253,17 +253,26 @@ func (r *checkRun) file(ctx context.Context, file string) (models.Verdict, error
 	}
 	begun := time.Now()
 	judged, finished := r.judge(ctx, h)
-	verdict, number := models.VerdictPass, 0
+	verdict := models.VerdictPass
 	for _, j := range judged {
 		verdict = models.Worst(verdict, j.Verdict)
-		number = max(number, j.Judged)
 	}
 	if !finished && verdict == models.VerdictPass {
 		verdict = models.VerdictUnknown
 	}
 	took := time.Since(begun).Round(time.Millisecond)
-	fmt.Fprintf(r.Stdout, "%s: %s: %d operations, %d with a known outcome, judged by %s in %v\n",
-		name, verdictWords[verdict], h.Len(), number, r.model.Name, took)
+	known := 0
+	for _, op := range h.Ops() {
+		if op.Outcome != models.Unknown {
+			known++
+		}
+	}
+	noun := "operations"
+	if h.Len() == 1 {
+		noun = "operation"
+	}
+	fmt.Fprintf(r.Stdout, "%s: %s: %d %s, %d with a known outcome, judged by %s in %v\n",
+		name, verdictWords[verdict], h.Len(), noun, known, r.model.Name, took)
 	for _, j := range judged {
 		for _, v := range j.Violations {
 			fmt.Fprintf(r.Stdout, "  %s: %s\n", v.Oracle, strings.ReplaceAll(v.Message, "\n", "\n  "))
@@ -287,7 +296,13 @@ var verdictWords = map[models.Verdict]string{
 func (r *checkRun) read(ctx context.Context, file, name string) (*models.History, error) {
 	in := r.Stdin
 	if file != "-" {
+		if isDirectory(file) {
+			return nil, usagef("check: %s is a directory: give a file with a history", file)
+		}
 		f, err := os.Open(file)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, usagef("check: there is no file %s", file)
+		}
 		if err != nil {
 			return nil, usagef("check: %w", err)
 		}
@@ -373,11 +388,14 @@ func (r *checkRun) draw() error {
 	if picture == nil {
 		return usagef("--html: model %s draws no picture of %s", r.model.Name, r.drawnFile)
 	}
-	file, err := os.Create(r.flags.html)
+	file, err := openAside("--html", r.flags.html)
 	if err != nil {
-		return usagef("--html: %w", err)
+		return err
 	}
-	if err := errors.Join(picture.Visualize(file), file.Close()); err != nil {
+	if err := picture.Visualize(file); err != nil {
+		return fmt.Errorf("cannot draw %s: %w", r.drawnFile, err)
+	}
+	if err := file.Close(); err != nil {
 		return fmt.Errorf("cannot draw %s: %w", r.drawnFile, err)
 	}
 	fmt.Fprintf(r.Stdout, "drawn: %s, in %s\n", r.drawnFile, r.flags.html)

@@ -39,7 +39,23 @@ func (c *Command) listScenarios(json *jsonFlag) error {
 			})
 		}
 	}
-	return writeList(c, json, list, (*reports.JSONLines).Scenario, (*reports.Terminal).Scenarios)
+	return writeList(c, json, list, (*reports.JSONLines).Scenario, func(t *reports.Terminal, list []reports.ScenarioInfo) error {
+		profiles, err := profileInfos()
+		return errors.Join(err, t.Scenarios(list), t.Profiles(profiles))
+	})
+}
+
+// profileInfos are the fault profiles, as reports print them.
+func profileInfos() ([]reports.ProfileInfo, error) {
+	var profiles []reports.ProfileInfo
+	for _, name := range faults.Profiles() {
+		p, err := faults.FindProfile(name)
+		if err != nil {
+			return nil, err
+		}
+		profiles = append(profiles, reports.ProfileInfo{Name: p.Name, Doc: p.Doc})
+	}
+	return profiles, nil
 }
 
 func (c *Command) listFaults(json *jsonFlag) error {
@@ -52,15 +68,8 @@ func (c *Command) listFaults(json *jsonFlag) error {
 		}
 	}
 	return writeList(c, json, list, (*reports.JSONLines).Fault, func(t *reports.Terminal, list []reports.FaultInfo) error {
-		var profiles []reports.ProfileInfo
-		for _, name := range faults.Profiles() {
-			p, err := faults.FindProfile(name)
-			if err != nil {
-				return err
-			}
-			profiles = append(profiles, reports.ProfileInfo{Name: p.Name, Doc: p.Doc})
-		}
-		return t.Faults(list, profiles)
+		profiles, err := profileInfos()
+		return errors.Join(err, t.Faults(list), t.Moments(faults.Moments()), t.Profiles(profiles))
 	})
 }
 

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,16 @@ func TestList(t *testing.T) {
 	require.Contains(t, got.stdout, "calm\n  always passes\n  faults    chaos\n  oracles   calm/still\n  settings  ")
 	require.Regexp(t, `pace=100ms +between two breaths\n`, got.stdout)
 	require.Contains(t, got.stdout, "fussy\n  fails for each seed that a setting divides\n  faults    default\n")
+}
+
+func TestListShowsProfiles(t *testing.T) {
+	got := call(t, "list")
+	_, profiles, ok := strings.Cut(got.stdout, "\nfault profiles\n")
+	require.True(t, ok, got.stdout)
+	for _, name := range []string{"calm", "default", "chaos", "persist", "cdc", "compute", "flow", "pipeline"} {
+		require.Regexp(t, `(?m)^  `+name+` +\w`, profiles)
+	}
+	require.Contains(t, call(t, words("list --faults")...).stdout, "\n  cdc.owner   ")
 }
 
 func TestListJSON(t *testing.T) {

@@ -171,3 +171,73 @@ func TestMutantsList(t *testing.T) {
 	require.Equal(t, 0, got.status, got.stderr)
 	require.Equal(t, "sleepless\n  Never sleeps.\n  scenario  calm\n  oracles   calm/still\n  patch     001-sleepless.patch\n", got.stdout)
 }
+
+func TestMutantsDocumentAndLedger(t *testing.T) {
+	inVictim(t, calmSource)
+	line := words("mutants --markdown table.md --resume hunts.jsonl --jobs 2 --workers 1")
+	got := call(t, line...)
+	require.Equal(t, 0, got.status, got.stderr)
+	require.Contains(t, got.stderr, "mutant 1 of 1: building sleepless\n")
+	table, err := os.ReadFile("table.md")
+	require.NoError(t, err)
+	require.Contains(t, string(table), "    simrun mutants --markdown table.md --resume hunts.jsonl --jobs 2 --workers 1\n")
+	require.Contains(t, string(table), "| 001 | `sleepless` | Never sleeps. | calm/still | 1 | 0.000s |\n")
+
+	again := call(t, line...)
+	require.Equal(t, 0, again.status)
+	require.Empty(t, again.stderr, "all is known")
+	require.Equal(t, got.stdout, again.stdout)
+	printed := call(t, words("mutants --resume hunts.jsonl --markdown -")...)
+	require.Contains(t, printed.stdout, "| 001 | `sleepless` | Never sleeps. | calm/still | 1 | 0.000s |\n")
+	require.Contains(t, printed.stderr, "1 of 1 mutant caught and replayed\n")
+
+	// A hunt that was killed as it wrote: what is whole counts, and that something is not is said.
+	ledger, err := os.ReadFile("hunts.jsonl")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile("hunts.jsonl", append(ledger, `{"key":"ab`...), 0o644))
+	torn := call(t, line...)
+	require.Equal(t, 0, torn.status)
+	require.Equal(t, "simrun: mutants: --resume: hunts.jsonl: the last line is torn: dropped\n", torn.stderr)
+	require.Equal(t, got.stdout, torn.stdout)
+}
+
+func TestMutantsThatAreKnownToSurvive(t *testing.T) {
+	inVictim(t, calmSource)
+	var stdout, stderr strings.Builder
+	c := &cli.Command{
+		Name: "simrun", Scenarios: fakes(), Stdout: &stdout, Stderr: &stderr,
+		Mutants: func() ([]*mutants.Mutant, error) {
+			all, err := mutantWith("pass, so to speak")
+			all[0].Survives = "nobody can tell"
+			return all, err
+		},
+	}
+	require.Equal(t, 0, c.Run(context.Background(), words("mutants")), stderr.String())
+	require.Contains(t, stdout.String(), "(as it is known to) nobody can tell\n")
+}
+
+func TestMutantsFlagErrors(t *testing.T) {
+	inVictim(t, calmSource)
+	require.NoError(t, os.WriteFile("notes.txt", []byte("buy milk\n"), 0o644))
+	require.NoError(t, os.WriteFile("huge", nil, 0o644))
+	require.NoError(t, os.Truncate("huge", 3<<30)) // of holes
+	for line, want := range map[string]string{
+		"mutants --campaigns 0":                                `simrun: mutants: --campaigns: "0" is not a whole number from 1 to 1000`,
+		"mutants --jobs many":                                  `simrun: mutants: --jobs: "many" is not a whole number from 1 to 64`,
+		"mutants --campaigns 2 --seeds 1-5,9":                  "simrun: mutants: --campaigns goes with one range of seeds, not with 1-5,9",
+		"mutants --campaigns 9 --seeds 1-18446744073709551000": "simrun: mutants: --campaigns 9: there are not so many seeds behind 1-18446744073709551000",
+		"mutants --resume notes.txt":                           "simrun: mutants: --resume: notes.txt: line 1 is not that of a hunt: ",
+		"mutants --resume no/such/file":                        "simrun: --resume: there is no directory no/such to write no/such/file to",
+		"mutants --list --only=sleeples":                       `simrun: there is no mutant "sleeples"; did you mean sleepless?`,
+		"mutants --resume .":                                   "simrun: --resume: . is a directory: give a file",
+		"mutants --resume huge":                                "simrun: --resume: huge: line 1 is longer than any that a hunt writes: ",
+		"mutants --markdown no/such/file":                      "simrun: --markdown: there is no directory no/such to write no/such/file to",
+		"mutants --markdown - --json -":                        "simrun: mutants: --json and --markdown cannot both go to standard output",
+	} {
+		got := call(t, words(line)...)
+		require.Equal(t, 2, got.status, line)
+		require.True(t, strings.HasPrefix(got.stderr, want), got.stderr)
+		require.Equal(t, 1, strings.Count(got.stderr, "\n"), got.stderr)
+		require.Empty(t, got.stdout, line)
+	}
+}

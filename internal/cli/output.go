@@ -30,6 +30,9 @@ func (c *Command) open(f *jsonFlag) (*outputs, error) {
 	case "-":
 		return &outputs{text: c.Stderr, json: c.Stdout, close: func() error { return nil }}, nil
 	}
+	if err := creatable("--json", f.path); err != nil {
+		return nil, err
+	}
 	// Not a temporary file to be renamed: what was written must be there after a crash.
 	file, err := os.Create(f.path)
 	if err != nil {

@@ -46,6 +46,11 @@ repro results.jsonl`),
 				return usagef("repro: takes one SCENARIO:SEED or FILE, not %d", len(args))
 			}
 			targets, err := c.reproTargets(cmd.Context(), cmd.Flags(), args[0], &flags)
+			var none *noFailureError
+			if errors.As(err, &none) {
+				_, err := fmt.Fprintf(c.Stdout, "%v: nothing to reproduce\n", none)
+				return err
+			}
 			if err != nil {
 				return err
 			}

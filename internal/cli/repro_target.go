@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/simrun-dev/simrun/faults"
 	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/reports"
 	"github.com/simrun-dev/simrun/scenarios"
@@ -20,8 +21,10 @@ import (
 type reproTarget struct {
 	scenario *scenarios.Scenario
 	seed     uint64
-	flags    runFlags
-	options  scenarios.Options
+	// file is the one that it is a record of; "" is none.
+	file    string
+	flags   runFlags
+	options scenarios.Options
 	// overridden are the flags in place of what is recorded: it is another run, with nothing to
 	// be compared with.
 	overridden []string
@@ -32,30 +35,47 @@ type reproTarget struct {
 
 // reproTargets finds out what the argument stands for.
 func (c *Command) reproTargets(ctx context.Context, given *pflag.FlagSet, argument string, flags *reproFlags) ([]reproTarget, error) {
+	targets, err := c.targets(ctx, "repro", given, argument, flags.run)
+	if err != nil || flags.expect == "" {
+		return targets, err
+	}
+	if len(targets) != 1 || targets[0].file != "" {
+		return nil, usagef("--expect goes with SCENARIO:SEED: the records of a file have their hashes")
+	}
+	targets[0].recorded = &scenarios.Result{TraceHash: flags.expect}
+	return targets, nil
+}
+
+// targets are the run, or the failing runs of a file, that an argument of a command stands for.
+func (c *Command) targets(ctx context.Context, command string, given *pflag.FlagSet, argument string, flags runFlags) ([]reproTarget, error) {
 	name, seedText, ok := strings.Cut(argument, ":")
 	if ok && (slices.Contains(c.scenarioNames(), name) || !isFile(argument)) {
-		target, err := c.target(ctx, "repro", name, seedText, flags.run)
+		target, err := c.target(ctx, command, name, seedText, flags)
 		if err != nil {
 			return nil, err
 		}
-		if flags.expect != "" {
-			target.recorded = &scenarios.Result{TraceHash: flags.expect}
-		}
 		return []reproTarget{target}, nil
 	}
-	if flags.expect != "" {
-		return nil, usagef("--expect goes with SCENARIO:SEED: the records of a file have their hashes")
-	}
 	if isDirectory(argument) {
-		return nil, usagef("repro: %s is a directory: give a file written by run --json", argument)
+		return nil, usagef("%s: %s is a directory: give a file written by run --json", command, argument)
 	}
 	if argument != "-" && !isFile(argument) {
 		if slices.Contains(c.scenarioNames(), argument) {
-			return nil, usagef("repro %s: which seed? Write it like %s:17", argument, argument)
+			return nil, usagef("%s %s: which seed? Write it like %s:17", command, argument, argument)
 		}
-		return nil, usagef("repro: there is no file %q, and SCENARIO:SEED is written like shard:17", argument)
+		return nil, usagef("%s: there is no file %q, and SCENARIO:SEED is written like shard:17", command, argument)
 	}
-	return c.targetsOfFile(ctx, given, argument, flags.run)
+	return c.targetsOfFile(ctx, command, given, argument, flags)
+}
+
+// noFailureError says that a file has records, and none of a run that failed.
+type noFailureError struct {
+	file    string
+	records int
+}
+
+func (e *noFailureError) Error() string {
+	return fmt.Sprintf("%s: none of the %d runs failed", e.file, e.records)
 }
 
 func isDirectory(name string) bool {
@@ -74,6 +94,16 @@ func (c *Command) target(ctx context.Context, command, name, seedText string, fl
 	if err != nil {
 		return reproTarget{}, err
 	}
+	if before, profile, ok := strings.Cut(seedText, "@"); ok {
+		// As diff and coverage call a run of another profile than the scenario's own.
+		switch {
+		case !slices.Contains(faults.Profiles(), profile):
+			return reproTarget{}, usagef("%s %s:%s: there is no fault profile %q%s", command, name, seedText, profile, suggestion(profile, faults.Profiles()))
+		case flags.faults != "":
+			return reproTarget{}, usagef("%s %s:%s: --faults and @%s both say which faults: leave out one of them", command, name, seedText, profile)
+		}
+		seedText, flags.faults = before, profile
+	}
 	seed, err := rerun.ParseSeed(seedText)
 	if err != nil {
 		return reproTarget{}, usagef("%s %s:%s: %w", command, name, seedText, err)
@@ -87,7 +117,7 @@ func (c *Command) target(ctx context.Context, command, name, seedText string, fl
 }
 
 // targetsOfFile are the failing records of a file.
-func (c *Command) targetsOfFile(ctx context.Context, given *pflag.FlagSet, name string, override runFlags) ([]reproTarget, error) {
+func (c *Command) targetsOfFile(ctx context.Context, command string, given *pflag.FlagSet, name string, override runFlags) ([]reproTarget, error) {
 	in := c.Stdin
 	if name != "-" {
 		file, err := await(ctx, func() (*os.File, error) { return os.Open(name) })
@@ -96,7 +126,7 @@ func (c *Command) targetsOfFile(ctx context.Context, given *pflag.FlagSet, name 
 		case errors.As(err, &interrupted):
 			return nil, err
 		case err != nil:
-			return nil, usagef("repro: %w", err)
+			return nil, usagef("%s: %w", command, err)
 		}
 		defer file.Close()
 		in = file
@@ -109,10 +139,10 @@ func (c *Command) targetsOfFile(ctx context.Context, given *pflag.FlagSet, name 
 		case errors.As(err, &interrupted):
 			return nil, err
 		case errors.Is(err, reports.ErrCutOff) && records > 0:
-			c.complain(fmt.Errorf("repro: %s: %w: repeating the %d before it", name, err, records))
+			c.complain(fmt.Errorf("%s: %s: %w: repeating the %d before it", command, name, err, records))
 			continue
 		case err != nil:
-			return nil, usagef("repro: %s: %w; it must be a file written by run --json", name, err)
+			return nil, usagef("%s: %s: %w; it must be a file written by run --json", command, name, err)
 		}
 		records++
 		if r.Verdict != scenarios.Fail {
@@ -120,24 +150,24 @@ func (c *Command) targetsOfFile(ctx context.Context, given *pflag.FlagSet, name 
 		}
 		flags, err := c.flagsOfRecord(&r)
 		if err != nil {
-			return nil, usagef("repro: %s: record %d, %s seed %d: %w", name, records, r.Scenario, r.Seed, err)
+			return nil, usagef("%s: %s: record %d, %s seed %d: %w", command, name, records, r.Scenario, r.Seed, err)
 		}
 		overridden := flags.override(given, override)
-		target, err := c.target(ctx, "repro", r.Scenario, fmt.Sprint(r.Seed), flags)
+		target, err := c.target(ctx, command, r.Scenario, fmt.Sprint(r.Seed), flags)
 		if err != nil {
-			return nil, fmt.Errorf("repro: %s: record %d: %w", name, records, err)
+			return nil, fmt.Errorf("%s: %s: record %d: %w", command, name, records, err)
 		}
+		target.file = name
 		if target.overridden = overridden; len(overridden) == 0 {
 			target.recorded = &r
 		}
 		targets = append(targets, target)
 	}
 	if records == 0 {
-		return nil, usagef("repro: %s has no records: it must be a file written by run --json", name)
+		return nil, usagef("%s: %s has no records: it must be a file written by run --json", command, name)
 	}
 	if len(targets) == 0 {
-		_, err := fmt.Fprintf(c.Stdout, "%s: none of the %d runs failed: nothing to reproduce\n", name, records)
-		return nil, err
+		return nil, &noFailureError{name, records}
 	}
 	return targets, nil
 }

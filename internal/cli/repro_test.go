@@ -205,3 +205,18 @@ func TestPlan(t *testing.T) {
 	require.Equal(t, plan.stdout, call(t, "plan", "fussy:14", "--faults", path).stdout)
 	require.Equal(t, plan.stdout, call(t, "plan", "fussy:14", "--faults", inlinePlan(t, path)).stdout)
 }
+
+// A run is called SCENARIO:SEED@PROFILE wherever one is shown.
+func TestReproOfProfile(t *testing.T) {
+	behind := call(t, words("repro fussy:7@calm")...)
+	require.Equal(t, 1, behind.status, behind.stderr)
+	require.Equal(t, call(t, words("repro fussy:7 --faults calm")...).stdout, behind.stdout)
+	for line, want := range map[string]string{
+		"repro fussy:7@clam":                "simrun: repro fussy:7@clam: there is no fault profile \"clam\"; did you mean calm? ",
+		"repro fussy:7@calm --faults chaos": "simrun: repro fussy:7@calm: --faults and @calm both say which faults: leave out one of them",
+	} {
+		got := call(t, words(line)...)
+		require.Equal(t, 2, got.status)
+		require.Contains(t, got.stderr, want)
+	}
+}

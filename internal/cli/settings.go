@@ -81,6 +81,9 @@ func (c *Command) options(ctx context.Context, s *scenarios.Scenario, f *runFlag
 			if opt.Plan, err = c.readPlan(ctx, f.faults); err != nil {
 				return opt, err
 			}
+			if err := checkMoments(s, opt.Plan); err != nil {
+				return opt, usagef("--faults: %s: %w", planName(f.faults), err)
+			}
 			f.plan = opt.Plan
 			// A profile decides more than the plan: whether production code takes its rare paths.
 			if slices.Contains(faults.Profiles(), opt.Plan.Profile) {
@@ -167,6 +170,8 @@ func (c *Command) readPlan(ctx context.Context, name string) (*faults.Plan, erro
 			c.stdinPlan, err = io.ReadAll(io.LimitReader(awaitedReader{ctx, c.Stdin}, planBytes))
 		}
 		data = c.stdinPlan
+	case isDirectory(name):
+		return nil, usagef("--faults: %s is a directory: give a file with a plan of faults", name)
 	default:
 		data, err = await(ctx, func() ([]byte, error) { return readStart(name, planBytes) })
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -102,7 +103,7 @@ func (c *Command) runScript(ctx context.Context, name, text string) error {
 				failed = scriptError(name, text, err)
 				return
 			}
-			fmt.Fprintf(c.Stdout, "> %s\n%s\n\n", oneLine(s.String()), result)
+			fmt.Fprintf(c.Stdout, "> %s\n%s\n\n", excerpt(s.String(), statementShown), result)
 		}
 	})
 	err = w.Run()
@@ -130,8 +131,33 @@ func scriptError(name, text string, err error) error {
 		reason = strings.TrimPrefix(wrong.Error(), "sql: ")
 	}
 	line, _, _ := strings.Cut(text[min(at.Offset, len(text)):], "\n")
-	if line = strings.TrimSpace(line); line == "" {
+	if line = excerpt(strings.TrimSpace(line), lineShown); line == "" {
 		line = "the end of the script"
 	}
+	reason = strings.Replace(reason, " at "+at.String(), "", 1) // it stands before it
 	return usagef("sql: %s:%s: %s, at: %s", name, at, reason, line)
+}
+
+// How many characters of a statement, and of a line that is wrong, are shown.
+const (
+	statementShown = 1000
+	lineShown      = 80
+)
+
+// excerpt is the beginning of a text in one line, which a terminal can show.
+func excerpt(text string, most int) string {
+	shown := []rune(strings.ToValidUTF8(text[:min(len(text), 4*most)], "\uFFFD"))
+	cut := len(shown) > most || len(text) > 4*most
+	shown = shown[:min(len(shown), most)]
+	for i, r := range shown {
+		if unicode.IsSpace(r) {
+			shown[i] = ' '
+		} else if !unicode.IsPrint(r) {
+			shown[i] = '\uFFFD'
+		}
+	}
+	if cut {
+		return string(shown) + " ..."
+	}
+	return string(shown)
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// suggestedAll is how many names a message has beside the one that was meant: among more nobody finds that one.
+const suggestedAll = 30
+
 // suggestion completes an error about a name that does not exist: what was meant, perhaps, and
 // what there is.
 func suggestion(name string, known []string) string {
@@ -14,6 +17,9 @@ func suggestion(name string, known []string) string {
 		return "; there are none"
 	}
 	if best := closest(name, known); best != "" {
+		if len(known) > suggestedAll {
+			return fmt.Sprintf("; did you mean %s?", best)
+		}
 		return fmt.Sprintf("; did you mean %s? There are: %s", best, strings.Join(known, ", "))
 	}
 	return "; there are: " + strings.Join(known, ", ")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/simrun-dev/simrun/faults"
 	"github.com/simrun-dev/simrun/reports"
@@ -136,9 +135,5 @@ func (e *Examination) fault(note string, instant map[string]bool) {
 
 // describe is a fault of a plan as one line: when, after the start of the fault phase, and what.
 func describe(f *faults.Fault) string {
-	when := time.Duration(f.From).String()
-	if f.To != 0 {
-		when += " to " + time.Duration(f.To).String()
-	}
-	return fmt.Sprintf("%-24s %s", when, f)
+	return fmt.Sprintf("%-24s %s", f.Period(), f)
 }

@@ -15,12 +15,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/simrun-dev/simrun/scenarios"
 )
 
-// Hunt runs mutants, one after the other, until each is caught or the seeds are used up.
+// Hunt runs mutants until each is caught or the seeds are used up.
 type Hunt struct {
 	// Tree is the source the bugs are planted in.
 	Tree Tree
@@ -30,14 +32,27 @@ type Hunt struct {
 	// Dir is where the binaries are built, each in a directory of its own that is removed again;
 	// "" is a temporary directory.
 	Dir string
-	// Seeds are tried in this order.
+	// Seeds are tried in this order by the first campaign, each mutant's only one by default.
 	Seeds scenarios.Seeds
+	// Campaigns is how many campaigns there are against each mutant; 0 is 1. Each tries as many seeds
+	// as the first, from where the one before it ends, and is over at the first that fails: how many it
+	// takes is a matter of luck, and the median over several campaigns less so.
+	Campaigns int
+	// Jobs is how many mutants are built and hunted at a time; 0 is 1.
+	Jobs int
+	// Ledger, if not nil, knows campaigns of earlier hunts, which are not repeated, and learns those of
+	// this one.
+	Ledger *Ledger
 	// Workers is how many seeds run at a time; 0 is as the command sees fit.
 	Workers int
-	// OnPhase, if not nil, is told before a mutant is built, hunted and repeated.
+	// OnPhase, if not nil, is told before a mutant is built, hunted and repeated, never by two at a
+	// time.
 	OnPhase func(m *Mutant, phase string)
-	// OnOutcome, if not nil, receives each outcome as soon as it is there.
+	// OnOutcome, if not nil, receives each outcome, in the order of the mutants, as soon as it and those
+	// before it are there.
 	OnOutcome func(Outcome)
+
+	phases sync.Mutex
 }
 
 // Run hunts the mutants. If ctx is done it returns the outcomes so far and ctx's error; what
@@ -51,78 +66,106 @@ func (h *Hunt) Run(ctx context.Context, mutants []*Mutant) ([]Outcome, error) {
 		}
 		defer os.RemoveAll(dir)
 	}
+	source := ""
+	if h.Ledger != nil {
+		var err error
+		if source, err = h.Tree.Digest(); err != nil {
+			return nil, err
+		}
+	}
+	return h.runAll(ctx, mutants, func(m *Mutant) Outcome {
+		return h.hunt(ctx, m, filepath.Join(dir, m.Name), m.key(source, h.command()))
+	})
+}
+
+// runAll hunts several mutants at a time, and passes on what becomes of them in their order.
+func (h *Hunt) runAll(ctx context.Context, mutants []*Mutant, hunt func(*Mutant) Outcome) ([]Outcome, error) {
+	ready := make([]chan Outcome, len(mutants))
+	for i := range ready {
+		ready[i] = make(chan Outcome, 1)
+	}
+	var next atomic.Int64
+	var hunters sync.WaitGroup
+	defer hunters.Wait()
+	for range min(max(h.Jobs, 1), len(mutants)) {
+		hunters.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(mutants); i = int(next.Add(1)) - 1 {
+				if ctx.Err() != nil {
+					return
+				}
+				ready[i] <- hunt(mutants[i])
+			}
+		})
+	}
 	var outcomes []Outcome
-	for _, m := range mutants {
-		outcome := h.hunt(ctx, m, filepath.Join(dir, m.Name))
-		if ctx.Err() != nil && outcome.Status != Caught {
+	for i := range mutants {
+		var o Outcome
+		select {
+		case o = <-ready[i]:
+		case <-ctx.Done():
+			// What was being hunted has noticed it as well, and may have come to its end before.
+			hunters.Wait()
+			select {
+			case o = <-ready[i]:
+			default:
+				return outcomes, context.Cause(ctx)
+			}
+		}
+		if ctx.Err() != nil && o.Status != Caught {
 			return outcomes, context.Cause(ctx)
 		}
-		outcomes = append(outcomes, outcome)
+		outcomes = append(outcomes, o)
 		if h.OnOutcome != nil {
-			h.OnOutcome(outcome)
+			h.OnOutcome(o)
 		}
 	}
 	return outcomes, nil
 }
 
-func (h *Hunt) hunt(ctx context.Context, m *Mutant, dir string) Outcome {
-	o := Outcome{Mutant: m.Name, Scenario: m.Scenario, Status: Survived}
+// hunt takes a mutant through all its campaigns.
+func (h *Hunt) hunt(ctx context.Context, m *Mutant, dir, key string) Outcome {
 	broken := func(err error) Outcome {
-		o.Status, o.Err, o.Error = Broken, err, err.Error()
-		return o
+		return Outcome{Mutant: m.Name, Scenario: m.Scenario, Status: Broken, Err: err, Error: err.Error()}
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return broken(err)
-	}
-	// Binaries are tens of megabytes each; no need to keep more than one.
-	defer os.RemoveAll(dir)
-
-	h.phase(m, "building")
-	binary, err := h.Tree.Build(ctx, m, h.command(), dir)
-	if err != nil {
-		return broken(err)
-	}
-	h.phase(m, "hunting")
-	var caught *scenarios.Result
-	err = h.campaign(ctx, binary, m, h.Seeds, func(r scenarios.Result) {
-		if caught != nil {
-			return
+	binary := "" // not built as long as all is known
+	var chases []Chase
+	for n := range max(h.Campaigns, 1) {
+		seeds := shifted(h.Seeds, n)
+		if c, known := h.Ledger.find(key, seeds); known {
+			chases = append(chases, c)
+			continue
 		}
-		o.Seeds++
-		switch r.Verdict {
-		case scenarios.Unknown:
-			o.Unknown++
-		case scenarios.Fail:
-			caught = &r
+		if binary == "" {
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				return broken(err)
+			}
+			// Binaries are tens of megabytes each; no need to keep more of them than are in use.
+			defer os.RemoveAll(dir)
+			h.phase(m, "building")
+			var err error
+			if binary, err = h.Tree.Build(ctx, m, h.command(), dir); err != nil {
+				return broken(err)
+			}
 		}
-	})
-	if err != nil {
-		return broken(err)
+		h.phase(m, "hunting")
+		c, err := h.chase(ctx, binary, m, seeds)
+		if err == nil {
+			err = h.Ledger.add(key, m, seeds, c)
+		}
+		if err != nil {
+			return broken(err)
+		}
+		chases = append(chases, c)
 	}
-	if caught == nil {
-		return o
-	}
-	failure, expected := m.tellingFailure(caught)
-	o.Seed, o.Oracle, o.Message, o.Expected = caught.Seed, failure.Oracle, failure.Message, expected
-	o.AtNS, o.VirtualNS, o.TraceHash, o.Repro = failure.AtNS, caught.VirtualNS, caught.TraceHash, caught.Repro
-
-	h.phase(m, "repeating the failure of")
-	var again *scenarios.Result
-	one := scenarios.Seeds{{First: caught.Seed, Last: caught.Seed}}
-	if err := h.campaign(ctx, binary, m, one, func(r scenarios.Result) { again = &r }); err != nil {
-		return broken(err)
-	}
-	o.Status = Caught
-	if err := sameFailure(caught, again); err != nil {
-		o.Status, o.Err, o.Error = NotReplayable, err, err.Error()
-	}
-	return o
+	return m.outcome(chases)
 }
 
 func (h *Hunt) command() string { return cmp.Or(h.Command, CommandPackage) }
 
 func (h *Hunt) phase(m *Mutant, phase string) {
 	if h.OnPhase != nil {
+		h.phases.Lock()
+		defer h.phases.Unlock()
 		h.OnPhase(m, phase)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+	"github.com/zeebo/xxh3"
 )
 
 //go:embed patches
@@ -27,15 +28,21 @@ type Mutant struct {
 	Scenario string
 	// Bug says which real bug it stands for.
 	Bug string
-	// Settings, each "name=value", and Faults, a profile, are what the scenario needs to get at
+	// Settings, each "name=value", and Faults, a profile or a plan, are what the scenario needs to get at
 	// the bug; mostly empty.
 	Settings []string
 	Faults   string
 	// Expect names the oracles that may find it.
 	Expect []string
+	// Survives says why it is not caught, of a mutant that is known not to be; mostly empty.
+	Survives string
 
-	files []*gitdiff.File
+	files  []*gitdiff.File
+	digest string // of the patch file
 }
+
+// Number is that in the name of its patch file.
+func (m *Mutant) Number() string { return m.File[:min(len(m.File), 3)] }
 
 // Builtin returns the mutants that come with simrun, in the order of their numbers.
 func Builtin() ([]*Mutant, error) {
@@ -120,7 +127,7 @@ func Parse(name string, data []byte) (*Mutant, error) {
 	if headed, parsed := countHunks(data, files); headed != parsed {
 		return fail("not a unified diff: %d lines begin with @@, but only %d are the head of a hunk", headed, parsed)
 	}
-	m := &Mutant{File: name, files: files}
+	m := &Mutant{File: name, files: files, digest: fmt.Sprintf("%016x", xxh3.Hash(data))}
 	if err := m.parseHeader(preamble); err != nil {
 		return nil, &PatchError{Patch: name, Err: err}
 	}
@@ -183,6 +190,7 @@ func (m *Mutant) parseHeader(header string) error {
 		}
 	}
 	m.Name, m.Scenario, m.Bug, m.Faults = values["Mutant"], values["Scenario"], values["Bug"], values["Faults"]
+	m.Survives = values["Survives"]
 	m.Expect, m.Settings = list(values["Expect"]), list(values["Settings"])
 	for _, setting := range m.Settings {
 		if name, _, ok := strings.Cut(setting, "="); !ok || name == "" {
@@ -193,7 +201,7 @@ func (m *Mutant) parseHeader(header string) error {
 }
 
 // headerKeys are the keys of a header, the required ones first.
-var headerKeys = []string{"Mutant", "Scenario", "Bug", "Expect", "Settings", "Faults"}
+var headerKeys = []string{"Mutant", "Scenario", "Bug", "Expect", "Settings", "Faults", "Survives"}
 
 func list(value string) []string {
 	var items []string

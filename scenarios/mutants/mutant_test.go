@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/simrun-dev/simrun/faults"
 	"github.com/simrun-dev/simrun/scenarios"
 	"github.com/simrun-dev/simrun/scenarios/mutants"
 )
@@ -117,7 +118,13 @@ func TestBuiltinHeaders(t *testing.T) {
 				name, value, _ := strings.Cut(setting, "=")
 				settings[name] = value
 			}
-			require.NoError(t, list[i].Check(scenarios.Options{Settings: settings, Profile: m.Faults}))
+			opt := scenarios.Options{Settings: settings, Profile: m.Faults}
+			if strings.HasPrefix(m.Faults, "{") {
+				opt.Profile = ""
+				opt.Plan, err = faults.ParsePlan([]byte(m.Faults))
+				require.NoError(t, err)
+			}
+			require.NoError(t, list[i].Check(opt))
 		})
 	}
 }

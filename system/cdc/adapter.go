@@ -22,26 +22,23 @@ type adapter struct {
 	epoch coord.Revision
 	node  *peer.Node[message]
 	d     *scheduler.BaseScheduleDispatcher
+	// incarnation is the changefeed's.
+	incarnation coord.Revision
 
 	// mu is held while the scheduler is called, so that what it sends and hears is of one state.
 	mu      *host.Mutex
 	syncs   map[model.CaptureID]uint64 // the number of each capture's last Sync
 	startTs model.Ts                   // the checkpoint of the present tick
 	closed  bool
-	// moves are the targets that were asked for, and known the captures there ever were: to tell which
-	// situations came about.
-	moves map[model.KeySpanID]model.CaptureID
-	known map[model.CaptureID]bool
 }
 
-func newAdapter(l *life, feed model.ChangeFeedID, epoch coord.Revision, checkpoint model.Ts) *adapter {
+func newAdapter(l *life, feed model.ChangeFeedID, incarnation, epoch coord.Revision, checkpoint model.Ts) *adapter {
 	a := &adapter{
-		h: l.h, obs: l.cfg.Observer, feed: feed, epoch: epoch, node: l.node,
+		h: l.h, obs: l.cfg.Observer, feed: feed, incarnation: incarnation, epoch: epoch, node: l.node,
 		mu: host.NewMutex(l.h, "cdc adapter"), syncs: map[model.CaptureID]uint64{},
-		moves: map[model.KeySpanID]model.CaptureID{}, known: map[model.CaptureID]bool{},
 	}
 	a.d = scheduler.NewBaseScheduleDispatcher(feed, a, checkpoint)
-	a.obs.Observe(SchedulerStarted{Feed: feed, Epoch: epoch, CheckpointTs: checkpoint})
+	a.obs.Observe(SchedulerStarted{Feed: feed, Incarnation: incarnation, Epoch: epoch, CheckpointTs: checkpoint})
 	return a
 }
 
@@ -54,18 +51,10 @@ func (a *adapter) tick(ctx context.Context, checkpoint model.Ts, wanted []model.
 			delete(a.syncs, id)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(a.moves)) {
-		if target := a.moves[id]; captures[target] == nil {
-			a.h.Sometimes("cdc: a move was asked for to a capture that is gone", a.known[target])
-			delete(a.moves, id)
-		}
-	}
-	for id := range captures {
-		a.known[id] = true
-	}
 	a.startTs = checkpoint
 	a.obs.Observe(SchedulerTicked{
-		Feed: a.feed, Epoch: a.epoch, CheckpointTs: checkpoint, Wanted: wanted, Captures: slices.Sorted(maps.Keys(captures)),
+		Feed: a.feed, Incarnation: a.incarnation, Epoch: a.epoch, CheckpointTs: checkpoint,
+		Wanted: wanted, Captures: slices.Sorted(maps.Keys(captures)),
 	})
 	return a.d.Tick(ctx, checkpoint, wanted, captures)
 }
@@ -74,7 +63,6 @@ func (a *adapter) tick(ctx context.Context, checkpoint model.Ts, wanted []model.
 func (a *adapter) move(id model.KeySpanID, target model.CaptureID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.moves[id] = target
 	a.d.MoveKeySpan(id, target)
 }
 
@@ -91,16 +79,16 @@ func (a *adapter) DispatchKeySpan(_ context.Context, _ model.ChangeFeedID, id mo
 	if !ok {
 		return false, nil // it was not heard since it was lost from sight
 	}
-	m := message{Feed: a.feed, Epoch: a.epoch, Sync: sync, Dispatch: &dispatch{Span: id, Remove: isDelete}}
+	m := message{Sync: sync, Dispatch: &dispatch{Span: id, Remove: isDelete}}
 	if !isDelete {
 		m.Dispatch.StartTs = a.startTs
 	}
-	if _, ok := a.node.TrySend(capture, m); !ok {
+	if !a.send(capture, m) {
 		a.h.Sometimes("cdc: a dispatch could not be queued", true)
 		return false, nil
 	}
 	a.obs.Observe(Dispatched{
-		Feed: a.feed, Epoch: a.epoch, Capture: capture, SyncEpoch: sync,
+		Feed: a.feed, Incarnation: a.incarnation, Epoch: a.epoch, Capture: capture, SyncEpoch: sync,
 		Span: id, Remove: isDelete, StartTs: m.Dispatch.StartTs,
 	})
 	return true, nil
@@ -108,12 +96,19 @@ func (a *adapter) DispatchKeySpan(_ context.Context, _ model.ChangeFeedID, id mo
 
 // Announce is part of scheduler.ScheduleDispatcherCommunicator.
 func (a *adapter) Announce(_ context.Context, _ model.ChangeFeedID, capture model.CaptureID) (bool, error) {
-	if _, ok := a.node.TrySend(capture, message{Feed: a.feed, Epoch: a.epoch, Announce: &announce{}}); !ok {
+	if !a.send(capture, message{Announce: &announce{}}) {
 		a.h.Sometimes("cdc: an announcement could not be queued", true)
 		return false, nil
 	}
-	a.obs.Observe(Announced{Feed: a.feed, Epoch: a.epoch, Capture: capture})
+	a.obs.Observe(Announced{Feed: a.feed, Incarnation: a.incarnation, Epoch: a.epoch, Capture: capture})
 	return true, nil
+}
+
+// send queues a message for a capture.
+func (a *adapter) send(capture model.CaptureID, m message) (ok bool) {
+	m.Feed, m.Incarnation, m.Epoch = a.feed, a.incarnation, a.epoch
+	_, ok = a.node.TrySend(capture, m)
+	return ok
 }
 
 // receive takes in a message of an agent.
@@ -124,13 +119,17 @@ func (a *adapter) receive(from model.CaptureID, m message) {
 		a.h.Sometimes("cdc: an owner ignores what was meant for another term", m.Epoch != a.epoch)
 		return
 	}
+	if m.Incarnation != a.incarnation {
+		a.h.Sometimes("cdc: an owner ignores what is about another incarnation", true)
+		return
+	}
 	if m.Statuses != nil {
 		s := m.Statuses
 		a.h.Sometimes("cdc: a capture syncs again", a.syncs[from] != 0)
 		a.syncs[from] = m.Sync
 		a.d.OnAgentSyncTaskStatuses(from, s.Running, s.Adding, s.Removing)
 		a.obs.Observe(Synced{
-			Feed: a.feed, Epoch: a.epoch, Capture: from, SyncEpoch: m.Sync,
+			Feed: a.feed, Incarnation: a.incarnation, Epoch: a.epoch, Capture: from, SyncEpoch: m.Sync,
 			Running: s.Running, Adding: s.Adding, Removing: s.Removing,
 		})
 		return
@@ -142,17 +141,43 @@ func (a *adapter) receive(from model.CaptureID, m message) {
 	switch {
 	case m.Finished != nil:
 		a.d.OnAgentFinishedKeySpanOperation(from, m.Finished.Span)
-		if a.moves[m.Finished.Span] == from {
-			delete(a.moves, m.Finished.Span)
-		}
-		a.obs.Observe(OperationFinished{Feed: a.feed, Epoch: a.epoch, Capture: from, SyncEpoch: m.Sync, Span: m.Finished.Span})
+		a.obs.Observe(OperationFinished{
+			Feed: a.feed, Incarnation: a.incarnation, Epoch: a.epoch, Capture: from, SyncEpoch: m.Sync, Span: m.Finished.Span,
+		})
 	case m.Report != nil:
 		a.d.OnAgentCheckpoint(from, m.Report.CheckpointTs, m.Report.ResolvedTs)
 		a.obs.Observe(Reported{
-			Feed: a.feed, Epoch: a.epoch, Capture: from, SyncEpoch: m.Sync,
+			Feed: a.feed, Incarnation: a.incarnation, Epoch: a.epoch, Capture: from, SyncEpoch: m.Sync,
 			CheckpointTs: m.Report.CheckpointTs, ResolvedTs: m.Report.ResolvedTs,
 		})
 	}
+}
+
+// status is what the scheduler believes of each capture.
+func (a *adapter) status() map[model.CaptureID]Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	positions, _ := a.d.GetTaskPositions() // these errors are nil
+	tasks, _ := a.d.GetTaskStatuses()
+	statuses := map[model.CaptureID]Status{}
+	for id, p := range positions {
+		statuses[id] = Status{CheckpointTs: p.CheckPointTs, ResolvedTs: p.ResolvedTs}
+	}
+	for id, task := range tasks {
+		s := statuses[id]
+		for _, k := range slices.Sorted(maps.Keys(task.KeySpans)) {
+			switch op := task.Operation[k]; {
+			case op == nil:
+				s.Running = append(s.Running, k)
+			case op.Delete:
+				s.Removing = append(s.Removing, k)
+			default:
+				s.Adding = append(s.Adding, k)
+			}
+		}
+		statuses[id] = s
+	}
+	return statuses
 }
 
 var _ scheduler.ScheduleDispatcherCommunicator = (*adapter)(nil)

@@ -13,107 +13,7 @@ import (
 	"github.com/simrun-dev/simrun/system/cdc/source"
 	"github.com/simrun-dev/simrun/system/coord"
 	"github.com/simrun-dev/simrun/system/host"
-	"github.com/simrun-dev/simrun/system/rpc"
 )
-
-// The methods of a capture for clients.
-const (
-	methodMove      rpc.Method[moveRequest, struct{}]                 = "cdc/move"
-	methodRebalance rpc.Method[model.ChangeFeedID, struct{}]          = "cdc/rebalance"
-	methodResign    rpc.Method[struct{}, struct{}]                    = "cdc/resign"
-	methodStatus    rpc.Method[model.ChangeFeedID, map[string]Status] = "cdc/status"
-)
-
-type moveRequest struct {
-	_      struct{} `cbor:",toarray"`
-	Feed   model.ChangeFeedID
-	Span   model.KeySpanID
-	Target model.CaptureID
-}
-
-// Status is what the owner's scheduler believes of one capture.
-type Status struct {
-	CheckpointTs, ResolvedTs  model.Ts
-	Running, Adding, Removing []model.KeySpanID // sorted
-}
-
-// handle adds the methods for clients to the capture's service.
-func (c *Capture) handle(s *rpc.Service) {
-	owning := func() (*owner, error) {
-		if l := c.present(); l != nil {
-			if o := l.owning(); o != nil && l.session.Err() == nil {
-				return o, nil
-			}
-		}
-		return nil, notOwner
-	}
-	methodMove.Handle(s, func(_ context.Context, r moveRequest) (struct{}, error) {
-		o, err := owning()
-		if err == nil {
-			o.ask(job{feed: r.Feed, span: r.Span, target: r.Target})
-		}
-		return struct{}{}, err
-	})
-	methodRebalance.Handle(s, func(_ context.Context, id model.ChangeFeedID) (struct{}, error) {
-		o, err := owning()
-		if err == nil {
-			o.ask(job{feed: id, rebalance: true})
-		}
-		return struct{}{}, err
-	})
-	methodResign.Handle(s, func(context.Context, struct{}) (struct{}, error) {
-		o, err := owning()
-		if err == nil {
-			o.askToResign()
-		}
-		return struct{}{}, err
-	})
-	methodStatus.Handle(s, func(_ context.Context, id model.ChangeFeedID) (map[string]Status, error) {
-		o, err := owning()
-		if err != nil {
-			return nil, err
-		}
-		return o.status(id), nil
-	})
-}
-
-// status is what the scheduler of a changefeed believes; nil when there is none.
-func (o *owner) status(id model.ChangeFeedID) map[model.CaptureID]Status {
-	o.mu.Lock()
-	a := o.adapters[id]
-	o.mu.Unlock()
-	if a == nil {
-		return nil
-	}
-	return a.status()
-}
-
-// status is what the scheduler believes of each capture.
-func (a *adapter) status() map[model.CaptureID]Status {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	positions, _ := a.d.GetTaskPositions() // these errors are nil
-	tasks, _ := a.d.GetTaskStatuses()
-	statuses := map[model.CaptureID]Status{}
-	for id, p := range positions {
-		statuses[id] = Status{CheckpointTs: p.CheckPointTs, ResolvedTs: p.ResolvedTs}
-	}
-	for id, task := range tasks {
-		s := statuses[id]
-		for _, k := range slices.Sorted(maps.Keys(task.KeySpans)) {
-			switch op := task.Operation[k]; {
-			case op == nil:
-				s.Running = append(s.Running, k)
-			case op.Delete:
-				s.Removing = append(s.Removing, k)
-			default:
-				s.Adding = append(s.Adding, k)
-			}
-		}
-		statuses[id] = s
-	}
-	return statuses
-}
 
 // Admin is how clients create, change and look at changefeeds. Its methods are single attempts that fail
 // with coord's errors, or with those named; what they ask of the owner they may ask twice.
@@ -133,63 +33,100 @@ func NewAdmin(h host.Host, c coord.Client, upstream source.Reader) *Admin {
 const creatingTTL = 10 * time.Minute
 
 // Create creates a changefeed, in StateNormal unless info says otherwise. A StartTs of 0 stands for 1:
-// everything there ever was. It fails with ErrFeedExists or ErrTooOld.
+// everything there ever was. The history that it needs is held for ten minutes: if no owner takes it up within those
+// it may turn out to have failed.
+//
+// It fails with ErrInvalid for a StartTs that is not reached upstream yet, or a TargetTs that is not above it; with
+// ErrFeedExists or ErrTooOld; or with an error of package source when the upstream store can't be asked. Repeated
+// after an error that leaves the outcome open it creates nothing twice. Created again under the id of one that was
+// removed it is another changefeed, which needs a sink of its own, or one that is as of its StartTs.
 func (a *Admin) Create(ctx context.Context, id model.ChangeFeedID, info model.ChangeFeedInfo) error {
 	if info.State == "" {
 		info.State = model.StateNormal
 	}
 	info.StartTs = max(info.StartTs, 1) // 0 is no checkpoint
-	hold := info.StartTs - 1
-	kept, err := a.upstream.Safepoint(ctx, safepointService+creating+id, hold, creatingTTL)
+	if info.TargetTs != 0 && info.TargetTs <= info.StartTs {
+		return fmt.Errorf("%w: its target %d is not above its start %d", ErrInvalid, info.TargetTs, info.StartTs)
+	}
+	now, err := a.upstream.Spans(ctx)
 	if err != nil {
 		return err
 	}
-	if kept > hold {
-		kv, ok, err := coord.ReadKey(ctx, a.c, InfoKey(id))
-		switch {
+	if info.StartTs > now.AsOf {
+		return fmt.Errorf("%w: its start %d is in the future, the upstream store is at %d", ErrInvalid, info.StartTs, now.AsOf)
+	}
+	// A name that nobody else uses: letting go of it, however late, is letting go of nothing else.
+	info.Hold = fmt.Sprintf("%s%016x", creatingHold, a.h.Rand().Uint64())
+	asked := info.StartTs - 1
+	kept, err := a.upstream.Safepoint(ctx, info.Hold, asked, creatingTTL)
+	if err != nil {
+		return err
+	}
+	if kept > asked {
+		switch created, err := a.created(ctx, id, info); {
 		case err != nil:
 			return err
-		case ok && kv.Value == encode(info):
-			return nil // from an earlier call, and in an owner's hands
-		case ok:
-			return fmt.Errorf("%w: %s", ErrFeedExists, id)
+		case created:
+			return nil // by an earlier call, and in an owner's hands
 		}
 		return fmt.Errorf("%w: start %d, safepoint %d", ErrTooOld, info.StartTs, kept)
 	}
 	r, err := a.c.Txn(ctx, coord.Txn{
 		If:   []coord.Compare{coord.Absent(InfoKey(id))},
 		Then: []coord.Op{coord.Put(InfoKey(id), encode(info)), coord.Delete(coord.One(StatusKey(id)))},
-		Else: []coord.Op{coord.Get(coord.One(InfoKey(id))), coord.Get(coord.One(StatusKey(id)))},
 	})
 	if err != nil || r.Succeeded {
 		return err
 	}
-	if len(r.Ops[1].KVs) > 0 {
-		// An owner has taken it up, and let go of the hold before this call took it again. If this fails
-		// it ends by itself.
-		_ = a.upstream.Release(ctx, safepointService+creating+id)
+	_ = a.upstream.Release(ctx, info.Hold) // if this fails it ends by itself
+	created, err := a.created(ctx, id, info)
+	if err == nil && !created {
+		err = fmt.Errorf("%w: %s was removed meanwhile; create it again", ErrNoFeed, id)
 	}
-	if r.Ops[0].KVs[0].Value != encode(info) {
-		return fmt.Errorf("%w: %s", ErrFeedExists, id)
-	}
-	return nil
+	return err
 }
 
-// SetState stops or resumes a changefeed. It fails with ErrNoFeed.
+// created tells whether a changefeed is there as it was to be created. It fails with ErrFeedExists when there is
+// another.
+func (a *Admin) created(ctx context.Context, id model.ChangeFeedID, info model.ChangeFeedInfo) (bool, error) {
+	there, _, ok, err := a.info(ctx, id)
+	if err != nil || !ok {
+		return false, err
+	}
+	there.Hold = info.Hold
+	if encode(there) != encode(info) {
+		return false, fmt.Errorf("%w: %s", ErrFeedExists, id)
+	}
+	return true, nil
+}
+
+// info reads a changefeed's info.
+func (a *Admin) info(ctx context.Context, id model.ChangeFeedID) (info model.ChangeFeedInfo, kv coord.KeyValue, ok bool, err error) {
+	kv, ok, err = coord.ReadKey(ctx, a.c, InfoKey(id))
+	if err == nil && ok {
+		if err = json.Unmarshal([]byte(kv.Value), &info); err != nil {
+			err = fmt.Errorf("cdc: the value of %s can't be read, remove the changefeed or put it right: %w", kv.Key, err)
+		}
+	}
+	return info, kv, ok, err
+}
+
+// SetState stops or resumes a changefeed: StateStopped or StateNormal. From which state does not matter: one that has
+// failed or finished is stopped or resumed like another, and what is resumed at its target finishes again. It fails
+// with ErrNoFeed, and with ErrState for another state.
 func (a *Admin) SetState(ctx context.Context, id model.ChangeFeedID, state model.FeedState) error {
+	if state != model.StateStopped && state != model.StateNormal {
+		return fmt.Errorf("%w: not %q", ErrState, state)
+	}
 	for {
-		kv, ok, err := coord.ReadKey(ctx, a.c, InfoKey(id))
+		info, kv, ok, err := a.info(ctx, id)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return fmt.Errorf("%w: %s", ErrNoFeed, id)
 		}
-		var info model.ChangeFeedInfo
-		if err := json.Unmarshal([]byte(kv.Value), &info); err != nil {
-			return err
-		}
-		info.State = state
+		info.State, info.Error = state, nil
 		r, err := a.c.Txn(ctx, coord.Txn{
 			If:   []coord.Compare{coord.ModifiedAt(InfoKey(id), kv.ModRevision)},
 			Then: []coord.Op{coord.Put(InfoKey(id), encode(info))},
@@ -200,9 +137,31 @@ func (a *Admin) SetState(ctx context.Context, id model.ChangeFeedID, state model
 	}
 }
 
-// Remove removes a changefeed and its checkpoint. What is in its sink stays there.
+// Resume has a changefeed replicated on from its checkpoint that was stopped, or has failed: then the cause should
+// have been removed, or it fails again. It fails with ErrNoFeed.
+//
+// A changefeed that has failed can be resumed for as long as the history it needs is there: that is held for
+// Config.SafepointTTL after the failure.
+func (a *Admin) Resume(ctx context.Context, id model.ChangeFeedID) error {
+	return a.SetState(ctx, id, model.StateNormal)
+}
+
+// Remove removes a changefeed and its checkpoint, if there is one of the id. What is in its sink stays there.
 func (a *Admin) Remove(ctx context.Context, id model.ChangeFeedID) error {
-	_, err := coord.Write(ctx, a.c, coord.Delete(coord.One(InfoKey(id))), coord.Delete(coord.One(StatusKey(id))))
+	kv, ok, err := coord.ReadKey(ctx, a.c, InfoKey(id))
+	if err != nil || !ok {
+		return err
+	}
+	// This one, and not another that is created under the id before the call gets there.
+	r, err := a.c.Txn(ctx, coord.Txn{
+		If:   []coord.Compare{coord.CreatedAt(InfoKey(id), kv.CreateRevision)},
+		Then: []coord.Op{coord.Delete(coord.One(InfoKey(id))), coord.Delete(coord.One(StatusKey(id)))},
+	})
+	if err == nil && r.Succeeded {
+		// The owner lets go of the history too, unless there is another one by then. If both fail that ends by
+		// itself.
+		_ = a.upstream.Release(ctx, holdOf(id, kv.CreateRevision))
+	}
 	return err
 }
 
@@ -212,6 +171,18 @@ type Feed struct {
 	Status model.ChangeFeedStatus // zero before an owner has taken it up
 	// Revision is when the status was stored, 0 when there is none.
 	Revision coord.Revision
+	// Incarnation is when it was created: one that is removed and created again has a higher one.
+	Incarnation coord.Revision
+
+	id model.ChangeFeedID
+}
+
+// Err is nil, or a *FailedError when the changefeed has failed.
+func (f Feed) Err() error {
+	if f.Info.State != model.StateFailed || f.Info.Error == nil {
+		return nil
+	}
+	return &FailedError{Feed: f.id, Cause: *f.Info.Error}
 }
 
 // Feed returns a changefeed. It fails with ErrNoFeed.
@@ -224,7 +195,7 @@ func (a *Admin) Feed(ctx context.Context, id model.ChangeFeedID) (Feed, error) {
 	if f == nil {
 		return Feed{}, fmt.Errorf("%w: %s", ErrNoFeed, id)
 	}
-	return Feed{Info: f.info, Status: f.status, Revision: f.statusRev}, nil
+	return Feed{Info: f.info, Status: f.status, Revision: f.statusRev, Incarnation: f.incarnation, id: id}, nil
 }
 
 // Captures are those that are alive, sorted by id.
@@ -281,29 +252,4 @@ func (a *Admin) read(ctx context.Context) (*picture, error) {
 	}
 	now, _ := pictureOf(s.KVs, s.Revision)
 	return now, nil
-}
-
-// askOwner calls the process of the present owner.
-func askOwner[Req, Resp any](ctx context.Context, a *Admin, m rpc.Method[Req, Resp], r Req) (Resp, error) {
-	var none Resp
-	now, err := a.read(ctx)
-	if err != nil {
-		return none, err
-	}
-	owner, ok := now.captures[now.leader.Value]
-	if !now.led || !ok {
-		return none, ErrNotOwner
-	}
-	c := rpc.NewClient(a.h, owner.info.AdvertiseAddr, rpc.ClientOptions{DialTimeout: time.Second, CallTimeout: 2 * time.Second})
-	defer c.Close()
-	resp, err := m.Call(ctx, c, r)
-	switch {
-	case errors.Is(err, notOwner):
-		return none, ErrNotOwner
-	case errors.Is(err, rpc.ErrNotSent):
-		return none, fmt.Errorf("%w: %w", ErrNotOwner, err)
-	case err != nil:
-		return none, fmt.Errorf("%w: %w", ErrUnknown, err)
-	}
-	return resp, nil
 }

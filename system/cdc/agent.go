@@ -14,22 +14,21 @@ import (
 
 // agent is a processor's end of the conversation with the owner.
 type agent struct {
-	h    host.Host
-	cfg  Config
-	feed model.ChangeFeedID
-	node *peer.Node[message]
-	p    *processor
+	h          host.Host
+	cfg        Config
+	node       *peer.Node[message]
+	allegiance *allegiance
+	p          *processor
 
 	// Of the ticking task.
 	operations map[model.KeySpanID]*operation
-	sync       uint64 // the number of the last Sync; 0 before the first
-	known      model.Ts
-	onTheWay   *sentReport
+	sync       uint64      // the number of the last Sync; 0 before the first
+	reported   *sentReport // the last one since the last Sync; nil when there is none
 	lastSent   time.Time
 	toldEpoch  coord.Revision // of the owner that was sent the last Sync
 
 	mu      *host.Mutex
-	owner   model.CaptureID // "" while nobody is known
+	owner   model.CaptureID // whom the agent goes by, "" while nobody is known
 	epoch   coord.Revision
 	pending []message // dispatches not looked at yet
 	asked   uint64    // counts the requests for a Sync
@@ -39,19 +38,20 @@ type agent struct {
 // operation is the adding or removing of a key span.
 type operation struct {
 	dispatch
+	epoch coord.Revision // of the owner that dispatched it
 	begun bool
 	done  bool // and not reported
 }
 
 // sentReport is a report that the owner may not have handled yet.
 type sentReport struct {
-	checkpoint model.Ts
-	number     uint64
+	report
+	number uint64
 }
 
-func newAgent(l *life, feed model.ChangeFeedID, p *processor) *agent {
+func newAgent(l *life, p *processor) *agent {
 	return &agent{
-		h: l.h, cfg: l.cfg, feed: feed, node: l.node, p: p, operations: map[model.KeySpanID]*operation{},
+		h: l.h, cfg: l.cfg, node: l.node, allegiance: l.allegiance, p: p, operations: map[model.KeySpanID]*operation{},
 		mu: host.NewMutex(l.h, "cdc agent"), asked: 1, // it tells of itself at first
 	}
 }
@@ -63,39 +63,33 @@ func (a *agent) ownerEpoch() coord.Revision {
 	return a.epoch
 }
 
-// receive takes in a message of an owner.
+// receive takes in a message of an owner that the capture follows.
 func (a *agent) receive(from model.CaptureID, m message) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.followLocked(from, m.Epoch) {
+	a.followLocked(from, m.Epoch)
+	switch {
+	case m.Epoch < a.epoch: // the next one was heard of at the same time
+	case m.Dispatch != nil:
+		a.pending = append(a.pending, m)
+	default:
+		a.asked++
+	}
+}
+
+// followLocked goes by another owner, if it is a later one. What the one before dispatched and was not looked
+// at is forgotten.
+func (a *agent) followLocked(owner model.CaptureID, epoch coord.Revision) {
+	if epoch <= a.epoch {
 		return
 	}
-	if m.Dispatch != nil {
-		a.pending = append(a.pending, m)
-	} else {
-		a.asked++
-	}
+	a.h.Sometimes("cdc: dispatches of a deposed owner are forgotten", len(a.pending) > 0)
+	a.owner, a.epoch, a.pending = owner, epoch, nil
+	a.asked++
 }
 
-// followLocked tells whether an owner is to be heard, which makes it the known one. What a lower one
-// dispatched and was not looked at is forgotten.
-func (a *agent) followLocked(owner model.CaptureID, epoch coord.Revision) bool {
-	switch {
-	case epoch < a.epoch:
-		a.h.Sometimes("cdc: an agent ignores a deposed owner", true)
-		return false
-	case epoch > a.epoch:
-		a.h.Sometimes("cdc: dispatches of a deposed owner are forgotten", len(a.pending) > 0)
-		a.owner, a.epoch, a.pending = owner, epoch, nil
-		a.asked++
-	case owner != a.owner:
-		a.h.Unreachable("cdc: two owners of one epoch", "%s and %s of %d", a.owner, owner, epoch)
-		return false
-	}
-	return true
-}
-
-// tick does what is due.
+// tick does what is due. Finished operations are told of before progress: there is always more of that, and the
+// queue is not endless.
 func (a *agent) tick(view *picture) error {
 	owner, epoch, asked, told := a.learn(view)
 	if owner == "" || a.h.Buggify("cdc/an agent is slow") {
@@ -104,29 +98,33 @@ func (a *agent) tick(view *picture) error {
 	if asked != told && !a.tell(owner, epoch, asked) {
 		return nil
 	}
-	a.report(owner, epoch)
 	if err := a.accept(); err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.operations)) {
 		a.advance(owner, epoch, id, a.operations[id])
 	}
+	a.report(owner, epoch)
 	return nil
 }
 
-// learn learns from the view who the owner is, in case its messages are still to come.
+// learn learns who the owner is, in case its messages are still to come: from the view, and from what other
+// processors were told.
 func (a *agent) learn(view *picture) (owner model.CaptureID, epoch coord.Revision, asked, told uint64) {
+	owner, epoch = a.allegiance.known()
+	if view.led && view.leader.Revision > epoch {
+		a.allegiance.follow(view.leader.Value, view.leader.Revision)
+		owner, epoch = a.allegiance.known()
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if view.led && view.leader.Revision > a.epoch {
-		a.followLocked(view.leader.Value, view.leader.Revision)
-	}
+	a.followLocked(owner, epoch)
 	return a.owner, a.epoch, a.asked, a.told
 }
 
 // send queues a message for the owner.
 func (a *agent) send(owner model.CaptureID, epoch coord.Revision, m message) (number uint64, ok bool) {
-	m.Feed, m.Epoch, m.Sync = a.feed, epoch, a.sync
+	m.Feed, m.Incarnation, m.Epoch, m.Sync = a.p.feed, a.p.incarnation, epoch, a.sync
 	return a.node.TrySend(owner, m)
 }
 
@@ -167,7 +165,7 @@ func (a *agent) tell(owner model.CaptureID, epoch coord.Revision, asked uint64) 
 	a.h.Sometimes("cdc: a new owner is told of key spans being added", changed && len(s.Adding) > 0)
 	a.h.Sometimes("cdc: a new owner is told of key spans being removed", changed && len(s.Removing) > 0)
 	a.toldEpoch = epoch
-	a.known, a.onTheWay = 0, nil
+	a.reported = nil
 	a.mu.Lock()
 	a.told = asked
 	a.mu.Unlock()
@@ -176,19 +174,17 @@ func (a *agent) tell(owner model.CaptureID, epoch coord.Revision, asked uint64) 
 
 // report tells the owner how far this processor is, one report at a time.
 func (a *agent) report(owner model.CaptureID, epoch coord.Revision) {
-	if a.onTheWay != nil {
-		if a.node.Acked(owner) < a.onTheWay.number {
-			return
-		}
-		a.known, a.onTheWay = a.onTheWay.checkpoint, nil
+	if a.reported != nil && a.node.Acked(owner) < a.reported.number {
+		return
 	}
 	now := a.h.Clock().Now()
 	if len(a.p.pipelines) == 0 || now.Before(a.lastSent.Add(a.cfg.ReportInterval)) && !now.Before(a.lastSent) {
 		return
 	}
 	checkpoint, resolved := a.p.progress()
-	if number, ok := a.send(owner, epoch, message{Report: &report{CheckpointTs: checkpoint, ResolvedTs: resolved}}); ok {
-		a.onTheWay, a.lastSent = &sentReport{checkpoint, number}, now
+	r := report{CheckpointTs: checkpoint, ResolvedTs: resolved}
+	if number, ok := a.send(owner, epoch, message{Report: &r}); ok {
+		a.reported, a.lastSent = &sentReport{r, number}, now
 	}
 }
 
@@ -207,7 +203,7 @@ func (a *agent) accept() error {
 			a.h.Unreachable("cdc: two operations on one key span", "%s: key span %d", a.p.capture, m.Dispatch.Span)
 			return fmt.Errorf("%w: %d", errDuplicate, m.Dispatch.Span)
 		}
-		a.operations[m.Dispatch.Span] = &operation{dispatch: *m.Dispatch}
+		a.operations[m.Dispatch.Span] = &operation{dispatch: *m.Dispatch, epoch: m.Epoch}
 	}
 	return nil
 }
@@ -218,7 +214,7 @@ func (a *agent) advance(owner model.CaptureID, epoch coord.Revision, id model.Ke
 		if op.Remove {
 			a.p.remove(id)
 		} else {
-			a.p.add(id, op.StartTs)
+			a.p.add(id, op.StartTs, op.epoch)
 		}
 		op.begun = true
 	}
@@ -226,7 +222,7 @@ func (a *agent) advance(owner model.CaptureID, epoch coord.Revision, id model.Ke
 		if op.Remove {
 			op.done = a.p.removed(id)
 		} else {
-			op.done = a.p.added(id, op.StartTs, a.known)
+			op.done = a.reported != nil && a.p.added(id, op.StartTs, a.reported.report)
 		}
 	}
 	if !op.done {

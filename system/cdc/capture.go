@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -123,18 +121,23 @@ type life struct {
 	view    *view
 	ctx     context.Context // done when the life ends
 	end     context.CancelFunc
+	tasks   *host.WaitGroup
+
+	allegiance *allegiance
 
 	mu         *host.Mutex
 	owner      *owner
 	processors map[model.ChangeFeedID]*processor
+	ending     map[model.ChangeFeedID]bool // changefeeds whose last processor is still ending
 	reason     error
 }
 
 func newLife(c *Capture, session *coord.Session) *life {
 	l := &life{
 		h: c.h, cfg: c.cfg, session: session,
-		id: fmt.Sprintf("%s.%d-%08x", c.h.Name(), c.h.Incarnation(), c.h.Rand().Uint32()),
-		mu: host.NewMutex(c.h, "cdc life"), processors: map[model.ChangeFeedID]*processor{},
+		id:    fmt.Sprintf("%s.%d-%08x", c.h.Name(), c.h.Incarnation(), c.h.Rand().Uint32()),
+		tasks: host.NewWaitGroup(c.h, "cdc life"), allegiance: newAllegiance(c.h),
+		mu: host.NewMutex(c.h, "cdc life"), processors: map[model.ChangeFeedID]*processor{}, ending: map[model.ChangeFeedID]bool{},
 	}
 	l.node = peer.NewNode(c.h, l.id, c.cfg.Peer, l.receive)
 	l.view = newView(c.h, c.cfg.Coord, l.left)
@@ -144,16 +147,15 @@ func newLife(c *Capture, session *coord.Session) *life {
 
 // run is the whole life, until the session is lost, the capture is closed, or something can't go on.
 func (l *life) run(closed context.Context) error {
-	tasks := host.NewWaitGroup(l.h, "cdc life")
-	tasks.Go(l.h, "cdc view", func() { l.view.run(l.ctx) })
-	tasks.Go(l.h, "cdc processors", l.process)
-	tasks.Go(l.h, "cdc campaign", l.campaign)
+	l.tasks.Go(l.h, "cdc view", func() { l.view.run(l.ctx) })
+	l.tasks.Go(l.h, "cdc processors", l.process)
+	l.tasks.Go(l.h, "cdc campaign", l.campaign)
 	host.Select(l.h, host.OnDone(closed), host.OnDone(l.ctx))
 	if closed.Err() != nil {
 		l.stop(errClosed)
 	}
 	l.end()
-	tasks.Wait()
+	l.tasks.Wait()
 	l.node.Close()
 	lost := l.session.Err()
 	l.h.Sometimes("cdc: a capture lost its session", lost != nil)
@@ -203,9 +205,14 @@ func (l *life) receive(from string, m message) {
 	o, p := l.owner, l.processors[m.Feed]
 	l.mu.Unlock()
 	if m.Dispatch != nil || m.Announce != nil {
+		// Whoever the message is for, it tells who owns.
+		if !l.allegiance.follow(from, m.Epoch) {
+			return
+		}
 		// A processor that is made later tells of itself without being asked.
 		l.h.Sometimes("cdc: an owner's message finds no processor", p == nil)
-		if p != nil {
+		l.h.Sometimes("cdc: an owner's message is about another incarnation", p != nil && p.incarnation != m.Incarnation)
+		if p != nil && p.incarnation == m.Incarnation {
 			p.agent.receive(from, m)
 		}
 		return
@@ -216,9 +223,12 @@ func (l *life) receive(from string, m message) {
 	}
 }
 
+// addr is where the capture listens.
+func (l *life) addr() string { return host.JoinAddr(l.h.Name(), l.cfg.Port) }
+
 // register puts the capture's key.
 func (l *life) register() error {
-	info := model.CaptureInfo{ID: l.id, AdvertiseAddr: host.JoinAddr(l.h.Name(), l.cfg.Port), Version: l.cfg.Version}
+	info := model.CaptureInfo{ID: l.id, AdvertiseAddr: l.addr(), Version: l.cfg.Version}
 	for {
 		_, err := coord.Write(l.ctx, l.cfg.Coord, coord.PutLeased(CaptureKey(l.id), encode(info), l.session.Lease()))
 		if err == nil {
@@ -277,74 +287,4 @@ func (l *life) own(election *coord.Election) {
 		_ = election.Resign(ctx)
 		cancel()
 	}
-}
-
-// process is the task that ticks the processors.
-func (l *life) process() {
-	retry := map[model.ChangeFeedID]time.Time{} // when a processor that failed may be made again
-	defer func() {
-		for _, id := range slices.Sorted(maps.Keys(l.processors)) {
-			l.closeProcessor(id)
-		}
-	}()
-	listed := false
-	for l.ctx.Err() == nil {
-		if v := l.view.get(); v != nil {
-			_, here := v.captures[l.id]
-			listed = listed || here
-			for _, id := range slices.Sorted(maps.Keys(v.captures)) {
-				l.node.Add(id, v.captures[id].info.AdvertiseAddr)
-			}
-			// Before the capture is listed nobody gives it anything to do.
-			if listed {
-				l.tickProcessors(v, retry)
-			}
-		}
-		sleep(l.ctx, l.h, l.cfg.ProcessorInterval)
-	}
-}
-
-func (l *life) tickProcessors(v *picture, retry map[model.ChangeFeedID]time.Time) {
-	for _, id := range slices.Sorted(maps.Keys(l.processors)) {
-		if f := v.feeds[id]; f == nil || !f.runs() {
-			l.closeProcessor(id)
-		}
-	}
-	now := l.h.Clock().Now()
-	for _, id := range slices.Sorted(maps.Keys(v.feeds)) {
-		f := v.feeds[id]
-		if !f.runs() || l.ctx.Err() != nil {
-			continue
-		}
-		p := l.processors[id]
-		if p == nil {
-			if now.Before(retry[id]) {
-				continue
-			}
-			var err error
-			if p, err = newProcessor(l.ctx, l, id, f.info); err != nil {
-				l.h.Logf("cdc: opening the sink of changefeed %s: %v", id, err)
-				retry[id] = now.Add(l.cfg.RestartDelay)
-				continue
-			}
-			l.mu.Lock()
-			l.processors[id] = p
-			l.mu.Unlock()
-		}
-		if err := p.tick(v, f); err != nil {
-			l.h.Sometimes("cdc: a processor failed and is made anew", true)
-			l.h.Logf("cdc: the processor of changefeed %s failed: %v", id, err)
-			l.closeProcessor(id)
-			retry[id] = now.Add(l.cfg.RestartDelay)
-		}
-	}
-}
-
-// closeProcessor ends a processor and waits for it. From here on its agent hears nothing.
-func (l *life) closeProcessor(id model.ChangeFeedID) {
-	l.mu.Lock()
-	p := l.processors[id]
-	delete(l.processors, id)
-	l.mu.Unlock()
-	p.close()
 }

@@ -212,6 +212,7 @@ func TestStopAndResume(t *testing.T) {
 	forSeeds(t, 2, 3, func(w *sim.World, c *cluster) {
 		c.running()
 		require.ErrorIs(t, c.admin.SetState(background, "none", model.StateStopped), cdc.ErrNoFeed)
+		require.ErrorIs(t, c.admin.SetState(background, feed, model.StateFailed), cdc.ErrState)
 		for range 3 {
 			require.NoError(t, c.admin.SetState(background, feed, model.StateStopped))
 			w.Sleep(2 * time.Second)
@@ -319,8 +320,7 @@ func TestMapSink(t *testing.T) {
 	}
 }
 
-// A pipeline that falls behind what the upstream store keeps fails, and with it the processor, until the
-// changefeed is made anew.
+// A changefeed whose history was given up upstream can't go on: it fails, visibly, until it is made anew.
 func TestHistoryIsGone(t *testing.T) {
 	inWorld(t, 2, func(w *sim.World) {
 		cfg := config()
@@ -343,9 +343,12 @@ func TestHistoryIsGone(t *testing.T) {
 			n.Restart()
 		}
 		before := c.checkpoint(feed)
+		c.fails(feed, source.ErrGC)
+		require.NoError(t, c.admin.Resume(background, feed), "which does not help")
 		w.Sleep(20 * time.Second)
 		require.Equal(t, before, c.checkpoint(feed), "it does not go on as if nothing were missing")
-		require.Positive(t, w.Sometimes()["cdc: a pipeline's history was given up"])
+		c.fails(feed, source.ErrGC)
+		require.Positive(t, w.Sometimes()["cdc: the history that a changefeed needs is not held any more"])
 		require.NoError(t, c.admin.Remove(background, feed))
 		c.within(time.Minute, func(ctx context.Context) error {
 			return c.admin.Create(ctx, "anew", model.ChangeFeedInfo{StartTs: c.now(), SinkURI: "anew"})

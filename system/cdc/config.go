@@ -18,7 +18,10 @@ type Config struct {
 	Coord coord.Client
 	// Upstream is the store whose changes are captured.
 	Upstream source.Reader
-	// Sinks opens the sink of a changefeed. Each processor has one of its own, and closes it.
+	// Sinks opens the sink of a changefeed. Each processor has one of its own, and closes it. It must not wait for
+	// long, and not beyond ctx: opening a key span is the time to. After an error it is called again, for ever,
+	// unless the error is one of those that last: sink.ErrGap, sink.ErrClosed or source.ErrGC, by errors.Is; these
+	// fail the changefeed.
 	Sinks func(ctx context.Context, id model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error)
 	// Port is where the capture listens. Default "cdc".
 	Port string
@@ -36,7 +39,8 @@ type Config struct {
 	// Timeout bounds single calls to the coordination service and the upstream store. Default 2 s.
 	Timeout time.Duration
 	// RestartDelay is about how long a capture waits after it lost its session, and a processor after it
-	// failed. Default 500 ms.
+	// failed: up to 32 times as long while it fails again and again, and the changefeed's checkpoint stands
+	// still. Default 500 ms.
 	RestartDelay time.Duration
 	// SafepointTTL is how long the upstream store keeps history without hearing of an owner. Default
 	// 24 h.

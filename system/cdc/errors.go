@@ -17,6 +17,12 @@ var (
 	ErrNoFeed = errors.New("cdc: no such changefeed")
 	// ErrFeedExists: there is one of that id.
 	ErrFeedExists = errors.New("cdc: the changefeed exists")
+	// ErrFeedFailed: it is in model.StateFailed. The error is a *FailedError, and says why.
+	ErrFeedFailed = errors.New("cdc: the changefeed has failed")
+	// ErrState: a client can't put a changefeed into that state.
+	ErrState = errors.New("cdc: a changefeed can be stopped or resumed, and nothing else")
+	// ErrInvalid: a changefeed can't be as it was asked for, whatever there is.
+	ErrInvalid = errors.New("cdc: invalid changefeed")
 	// ErrTooOld: history upstream is given up before the changefeed's start.
 	ErrTooOld = errors.New("cdc: the start is before the upstream's safepoint")
 )

@@ -1,6 +1,9 @@
 package cdc_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -11,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/cdc"
 	"github.com/simrun-dev/simrun/system/cdc/model"
 	"github.com/simrun-dev/simrun/system/coord"
 )
@@ -37,6 +41,7 @@ func underFaults(t *testing.T, seed uint64) (hash uint64, sometimes map[string]i
 		w.Sleep(5 * time.Second)
 		stop()
 		c.settled()
+		f.settled()
 	})
 }
 
@@ -45,7 +50,48 @@ type faults struct {
 	c      *cluster
 	random *sim.Stream
 	next   model.KeySpanID
+	sinks  int // of the changefeed that comes and goes
 	heal   []func()
+}
+
+// another is a changefeed that is removed and created again under its id, each time into another sink.
+const another = "another"
+
+func (f *faults) again(ctx context.Context) {
+	if f.random.N(4) > 0 {
+		_ = f.c.admin.Remove(ctx, another)
+	}
+	f.c.w.Sleep(time.Duration(f.random.Between(0, 1)*f.random.Between(0, 400)) * time.Millisecond)
+	now, err := f.c.upstream.Now(ctx)
+	if err != nil {
+		return
+	}
+	f.sinks++
+	_ = f.c.admin.Create(ctx, another, model.ChangeFeedInfo{StartTs: now, SinkURI: fmt.Sprint(another, f.sinks)})
+}
+
+// settled waits until the changefeed that comes and goes is where the upstream store is, if there is one, and
+// compares.
+func (f *faults) settled() {
+	var feed cdc.Feed
+	f.c.within(time.Minute, func(ctx context.Context) (err error) {
+		if feed, err = f.c.admin.Feed(ctx, another); errors.Is(err, cdc.ErrNoFeed) {
+			return nil
+		}
+		return err
+	})
+	if feed.Incarnation == 0 {
+		return
+	}
+	at := f.c.now()
+	f.c.within(2*time.Minute, func(ctx context.Context) (err error) {
+		if feed, err = f.c.admin.Feed(ctx, another); err == nil && feed.Status.CheckpointTs < at {
+			err = fmt.Errorf("%s at %d, not at %d: %v", feed.Info.State, feed.Status.CheckpointTs, at, feed.Err())
+		}
+		return err
+	})
+	f.c.judge.start[feed.Info.SinkURI] = feed.Info.StartTs
+	f.c.compare(feed.Info.SinkURI, feed.Status.CheckpointTs)
 }
 
 func (f *faults) healAll() {
@@ -97,7 +143,7 @@ func (f *faults) one() {
 	ctx, cancel := w.Host().Clock().WithTimeout(background, 2*time.Second)
 	defer cancel()
 	spans := c.store.SpanIDs()
-	switch f.random.N(23) {
+	switch f.random.N(27) {
 	case 0, 1:
 		f.crash(f.someCapture(), 0, 3000)
 	case 2:
@@ -169,6 +215,18 @@ func (f *faults) one() {
 		}
 		w.Sleep(time.Duration(f.random.Between(100, 700)) * time.Millisecond)
 		_ = c.admin.Resign(ctx)
+	case 23, 24, 25:
+		f.again(ctx)
+	case 26:
+		_ = f.c.admin.SetState(ctx, another, model.StateStopped)
+		f.later(0, 500, func() { // whatever came of that
+			f.c.within(time.Minute, func(ctx context.Context) error {
+				if err := f.c.admin.Resume(ctx, another); !errors.Is(err, cdc.ErrNoFeed) {
+					return err
+				}
+				return nil
+			})
+		})
 	case 22:
 		// The owner's lease is gone, and it does not know.
 		if leader, err := coord.CurrentLeader(ctx, c.client, "/cdc/owner/"); err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,7 @@ type judge struct {
 	t testing.TB
 	// truth are the stored checkpoints, registered tells whether a capture's key is there: asked of the
 	// coordination service's own memory.
-	truth      func() map[model.ChangeFeedID]model.Ts
+	truth      func() map[model.ChangeFeedID]truth
 	registered func(model.CaptureID) bool
 
 	// Upstream.
@@ -29,18 +30,26 @@ type judge struct {
 	addTs   map[model.KeySpanID]model.Ts
 	dropTs  map[model.KeySpanID]model.Ts
 
-	start      map[model.ChangeFeedID]model.Ts
-	checkpoint map[model.ChangeFeedID]model.Ts
-	writes     map[model.ChangeFeedID][]cdc.CheckpointStored // that were done, by revision
-	durable    map[string]model.Ts                           // of feed/span: what was flushed
-	live       map[string]map[model.CaptureID]bool           // of feed/span: captures with a live pipeline
-	alive      map[model.CaptureID]bool                      // captures that have not told of their end
-	machine    map[model.CaptureID]string                    // where they are
-	epoch      coord.Revision                                // the highest that was elected
-	terms      map[string]*term                              // of feed@epoch
-	stored     map[model.ChangeFeedID]int                    // how often
-	lastSpan   map[string]model.Ts                           // of capture/feed/span: the last flush of that pipeline
-	moved      map[model.KeySpanID]map[model.CaptureID]bool  // where spans have been
+	incarnation map[model.ChangeFeedID]coord.Revision // the highest that was seen: what follows is about that one
+	failed      map[model.ChangeFeedID]cdc.FeedFailed
+	start       map[model.ChangeFeedID]model.Ts
+	checkpoint  map[model.ChangeFeedID]model.Ts
+	writes      map[model.ChangeFeedID][]cdc.CheckpointStored // that were done, by revision
+	durable     map[string]model.Ts                           // of feed/span: what was flushed
+	live        map[string]map[model.CaptureID]bool           // of feed/span: captures with a live pipeline
+	alive       map[model.CaptureID]bool                      // captures that have not told of their end
+	machine     map[model.CaptureID]string                    // where they are
+	epoch       coord.Revision                                // the highest that was elected
+	terms       map[string]*term                              // of feed@epoch
+	stored      map[model.ChangeFeedID]int                    // how often
+	lastSpan    map[string]model.Ts                           // of capture/feed/span: the last flush of that pipeline
+	moved       map[model.KeySpanID]map[model.CaptureID]bool  // where spans have been
+}
+
+// truth is a changefeed as it is stored.
+type truth struct {
+	incarnation coord.Revision
+	checkpoint  model.Ts
 }
 
 // term is a scheduler's life.
@@ -54,6 +63,7 @@ type term struct {
 func newJudge(t testing.TB) *judge {
 	return &judge{
 		t: t, commits: map[model.Ts]source.Commit{}, addTs: map[model.KeySpanID]model.Ts{}, dropTs: map[model.KeySpanID]model.Ts{},
+		incarnation: map[model.ChangeFeedID]coord.Revision{}, failed: map[model.ChangeFeedID]cdc.FeedFailed{},
 		start: map[model.ChangeFeedID]model.Ts{}, checkpoint: map[model.ChangeFeedID]model.Ts{}, writes: map[model.ChangeFeedID][]cdc.CheckpointStored{},
 		durable: map[string]model.Ts{}, live: map[string]map[model.CaptureID]bool{}, alive: map[model.CaptureID]bool{},
 		machine: map[model.CaptureID]string{}, terms: map[string]*term{}, stored: map[model.ChangeFeedID]int{},
@@ -124,10 +134,29 @@ func (j *judge) stopped(id model.CaptureID) {
 	}
 }
 
-func (j *judge) term(feed string, epoch coord.Revision) *term {
-	t := j.terms[fmt.Sprint(feed, "@", epoch)]
+func termOf(feed string, incarnation, epoch coord.Revision) string {
+	return fmt.Sprint(feed, "#", incarnation, "@", epoch)
+}
+
+func (j *judge) term(feed string, incarnation, epoch coord.Revision) *term {
+	t := j.terms[termOf(feed, incarnation, epoch)]
 	require.NotNil(j.t, t)
 	return t
+}
+
+// present tells whether a changefeed's incarnation is the latest that was seen. A new one begins without
+// anything; what is in its sink is there.
+func (j *judge) present(feed model.ChangeFeedID, incarnation coord.Revision) bool {
+	require.NotZero(j.t, incarnation)
+	if incarnation > j.incarnation[feed] {
+		j.incarnation[feed] = incarnation
+		delete(j.start, feed)
+		delete(j.checkpoint, feed)
+		delete(j.writes, feed)
+		delete(j.stored, feed)
+		maps.DeleteFunc(j.durable, func(k string, _ model.Ts) bool { return strings.HasPrefix(k, feed+"/") })
+	}
+	return incarnation == j.incarnation[feed]
 }
 
 func (j *judge) Observe(e cdc.Event) {
@@ -141,9 +170,9 @@ func (j *judge) Observe(e cdc.Event) {
 		require.Greater(j.t, e.Epoch, j.epoch, "epochs grow")
 		j.epoch = e.Epoch
 	case cdc.SchedulerStarted:
-		j.terms[fmt.Sprint(e.Feed, "@", e.Epoch)] = &term{synced: map[model.CaptureID]bool{}, pending: map[model.KeySpanID]model.CaptureID{}}
+		j.terms[termOf(e.Feed, e.Incarnation, e.Epoch)] = &term{synced: map[model.CaptureID]bool{}, pending: map[model.KeySpanID]model.CaptureID{}}
 	case cdc.SchedulerTicked:
-		t := j.term(e.Feed, e.Epoch)
+		t := j.term(e.Feed, e.Incarnation, e.Epoch)
 		t.captures, t.wanted = e.Captures, e.Wanted
 		for id := range t.synced {
 			if !slices.Contains(e.Captures, id) {
@@ -156,7 +185,7 @@ func (j *judge) Observe(e cdc.Event) {
 			}
 		}
 	case cdc.Synced:
-		t := j.term(e.Feed, e.Epoch)
+		t := j.term(e.Feed, e.Incarnation, e.Epoch)
 		if slices.Contains(t.captures, e.Capture) {
 			t.synced[e.Capture] = true
 		}
@@ -169,19 +198,23 @@ func (j *judge) Observe(e cdc.Event) {
 			t.pending[span] = e.Capture
 		}
 	case cdc.Dispatched:
-		t := j.term(e.Feed, e.Epoch)
+		t := j.term(e.Feed, e.Incarnation, e.Epoch)
 		for _, id := range t.captures {
 			require.True(j.t, t.synced[id], "cdc/no-dispatch-before-sync: %s has not synced with owner %d", id, e.Epoch)
 		}
 		require.NotContains(j.t, t.pending, e.Span, "dispatched twice")
 		t.pending[e.Span] = e.Capture
 	case cdc.OperationFinished:
-		delete(j.term(e.Feed, e.Epoch).pending, e.Span)
+		delete(j.term(e.Feed, e.Incarnation, e.Epoch).pending, e.Span)
 	case cdc.CheckpointStored:
 		j.judgeCheckpoint(e)
 	case cdc.SafepointMoved:
-		for feed, checkpoint := range j.truth() {
-			require.Less(j.t, e.Asked, checkpoint, "the safepoint is beyond the stored checkpoint of %s", feed)
+		if t, ok := j.truth()[e.Feed]; ok && t.incarnation == e.Incarnation {
+			require.Less(j.t, e.Asked, t.checkpoint, "the safepoint is beyond the stored checkpoint of %s", e.Feed)
+		}
+	case cdc.FeedFailed:
+		if j.present(e.Feed, e.Incarnation) {
+			j.failed[e.Feed] = e
 		}
 	case cdc.SpanStarted:
 		on := j.live[key(e.Feed, e.Span)]
@@ -189,6 +222,7 @@ func (j *judge) Observe(e cdc.Event) {
 			on = map[model.CaptureID]bool{}
 			j.live[key(e.Feed, e.Span)] = on
 		}
+		require.False(j.t, on[e.Capture], "two pipelines of span %d on %s", e.Span, e.Capture)
 		on[e.Capture] = true
 		if j.registered(e.Capture) {
 			for other := range on {
@@ -196,6 +230,10 @@ func (j *judge) Observe(e cdc.Event) {
 					require.False(j.t, j.registered(other), "cdc/single-replication: span %d is on %s and on %s", e.Span, other, e.Capture)
 				}
 			}
+		}
+		j.lastSpan[e.Capture+"/"+key(e.Feed, e.Span)] = e.StartTs
+		if !j.present(e.Feed, e.Incarnation) {
+			return
 		}
 		require.LessOrEqual(j.t, e.StartTs, max(j.durable[key(e.Feed, e.Span)], j.addTs[e.Span], j.start[e.Feed]), "span %d starts beyond what is durable", e.Span)
 		j.lastSpan[e.Capture+"/"+key(e.Feed, e.Span)] = e.StartTs
@@ -217,6 +255,10 @@ func (j *judge) Observe(e cdc.Event) {
 
 func (j *judge) judgeCheckpoint(e cdc.CheckpointStored) {
 	require.LessOrEqual(j.t, e.CheckpointTs, e.ResolvedTs, "cdc/checkpoint-le-resolved")
+	if !j.present(e.Feed, e.Incarnation) {
+		require.Less(j.t, e.Revision, j.incarnation[e.Feed], "a checkpoint of a changefeed that was removed")
+		return
+	}
 	if j.stored[e.Feed] == 0 && j.start[e.Feed] == 0 {
 		j.start[e.Feed] = e.CheckpointTs // where it begins: up to here nothing has to be replicated
 	}

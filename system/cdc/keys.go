@@ -18,6 +18,8 @@ const (
 	capturePrefix = Root + "capture/"
 	infoPrefix    = Root + "changefeed/info/"
 	statusPrefix  = Root + "changefeed/status/"
+	// positionPrefix is that of what captures store of changefeeds that they can't go on with.
+	positionPrefix = Root + "task/position/"
 )
 
 // CaptureKey is the key of a capture's model.CaptureInfo, under its session.
@@ -28,6 +30,11 @@ func InfoKey(id model.ChangeFeedID) string { return infoPrefix + id }
 
 // StatusKey is the key of a changefeed's model.ChangeFeedStatus.
 func StatusKey(id model.ChangeFeedID) string { return statusPrefix + id }
+
+// positionKey is the key of a capture's failedPosition of a changefeed, under its session.
+func positionKey(capture model.CaptureID, feed model.ChangeFeedID) string {
+	return positionPrefix + capture + "/" + feed
+}
 
 // picture is what the service holds, at a revision.
 type picture struct {
@@ -44,14 +51,32 @@ type captureEntry struct {
 }
 
 type feedEntry struct {
-	info      model.ChangeFeedInfo
-	infoRev   coord.Revision
-	status    model.ChangeFeedStatus
-	statusRev coord.Revision // 0 when there is no status
+	// incarnation is when the info key was created, by which a changefeed is told from another that had its id
+	// before.
+	incarnation coord.Revision
+	info        model.ChangeFeedInfo
+	infoRev     coord.Revision
+	status      model.ChangeFeedStatus
+	statusRev   coord.Revision // 0 when there is no status
+	failures    []failure      // of captures, since the info was put
+}
+
+// failure is what a capture can't go on with.
+type failure struct {
+	key   string
+	cause model.RunningError
 }
 
 // runs tells whether the changefeed is to be replicated.
 func (f *feedEntry) runs() bool { return f.info.State == model.StateNormal && f.statusRev != 0 }
+
+// checkpoint is the ts from which the changefeed has to be able to go on.
+func (f *feedEntry) checkpoint() model.Ts {
+	if f.statusRev == 0 {
+		return f.info.StartTs
+	}
+	return f.status.CheckpointTs
+}
 
 // pictureOf reads the keys. What can't be read is passed over, and named by bad.
 func pictureOf(kvs []coord.KeyValue, revision coord.Revision) (p *picture, bad []string) {
@@ -72,19 +97,26 @@ func pictureOf(kvs []coord.KeyValue, revision coord.Revision) (p *picture, bad [
 			}
 		}
 		if id, ok := strings.CutPrefix(kv.Key, infoPrefix); ok {
-			f := &feedEntry{infoRev: kv.ModRevision}
+			f := &feedEntry{incarnation: kv.CreateRevision, infoRev: kv.ModRevision}
 			if read(kv, &f.info) {
 				p.feeds[id] = f
 			}
 		}
 	}
 	for _, kv := range kvs {
-		id, ok := strings.CutPrefix(kv.Key, statusPrefix)
-		if !ok {
-			continue
+		if id, ok := strings.CutPrefix(kv.Key, statusPrefix); ok {
+			if f := p.feeds[id]; f != nil && read(kv, &f.status) {
+				f.statusRev = kv.ModRevision
+			}
 		}
-		if f := p.feeds[id]; f != nil && read(kv, &f.status) {
-			f.statusRev = kv.ModRevision
+		if strings.HasPrefix(kv.Key, positionPrefix) {
+			var told failedPosition
+			if !read(kv, &told) || told.Position.Error == nil {
+				continue
+			}
+			if f := p.feeds[told.Feed]; f != nil && f.infoRev == told.InfoRevision {
+				f.failures = append(f.failures, failure{key: kv.Key, cause: *told.Position.Error})
+			}
 		}
 	}
 	return p, bad

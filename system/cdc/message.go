@@ -9,6 +9,8 @@ import (
 type message struct {
 	_    struct{} `cbor:",toarray"`
 	Feed model.ChangeFeedID
+	// Incarnation is that of the changefeed: another one of the same id is none of the receiver's business.
+	Incarnation coord.Revision
 	// Epoch is that of the owner that sends it, or that it is meant for.
 	Epoch coord.Revision
 	// Sync is the number of the Sync since which it counts; of a Sync its own, of an announcement none.

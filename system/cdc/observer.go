@@ -14,7 +14,8 @@ type Observer interface {
 
 // Event is one of the types below. Those with an Epoch are about an owner: the revision of its election,
 // which grows from owner to owner. Those with a SyncEpoch are about what an agent says and does between one
-// Sync and the next.
+// Sync and the next. Those of a changefeed have its Incarnation, the revision at which it was created: one that
+// is removed and created again under the same id is another changefeed, of a higher one.
 type Event interface{ event() }
 
 // CaptureStarted: a capture has begun a life on a machine.
@@ -45,6 +46,7 @@ type OwnerDeposed struct {
 // SchedulerTicked: an owner is about to call the scheduler's Tick with these.
 type SchedulerTicked struct {
 	Feed         model.ChangeFeedID
+	Incarnation  coord.Revision
 	Epoch        coord.Revision
 	CheckpointTs model.Ts
 	Wanted       []model.KeySpanID // sorted
@@ -54,50 +56,56 @@ type SchedulerTicked struct {
 // SchedulerStarted: an owner has made a scheduler for a changefeed, which knows nothing.
 type SchedulerStarted struct {
 	Feed         model.ChangeFeedID
+	Incarnation  coord.Revision
 	Epoch        coord.Revision
 	CheckpointTs model.Ts
 }
 
 // Announced: an owner has asked a capture what it replicates.
 type Announced struct {
-	Feed    model.ChangeFeedID
-	Epoch   coord.Revision
-	Capture model.CaptureID
+	Feed        model.ChangeFeedID
+	Incarnation coord.Revision
+	Epoch       coord.Revision
+	Capture     model.CaptureID
 }
 
 // Synced: an owner has taken in what a capture replicates.
 type Synced struct {
-	Feed      model.ChangeFeedID
-	Epoch     coord.Revision
-	Capture   model.CaptureID
-	SyncEpoch uint64
+	Feed        model.ChangeFeedID
+	Incarnation coord.Revision
+	Epoch       coord.Revision
+	Capture     model.CaptureID
+	SyncEpoch   uint64
 
 	Running, Adding, Removing []model.KeySpanID // sorted
 }
 
 // Dispatched: an owner has sent the adding or removing of a key span.
 type Dispatched struct {
-	Feed      model.ChangeFeedID
-	Epoch     coord.Revision
-	Capture   model.CaptureID
-	SyncEpoch uint64
-	Span      model.KeySpanID
-	Remove    bool
-	StartTs   model.Ts
+	Feed        model.ChangeFeedID
+	Incarnation coord.Revision
+	Epoch       coord.Revision
+	Capture     model.CaptureID
+	SyncEpoch   uint64
+	Span        model.KeySpanID
+	Remove      bool
+	StartTs     model.Ts
 }
 
 // OperationFinished: an owner has taken in that a capture finished an operation.
 type OperationFinished struct {
-	Feed      model.ChangeFeedID
-	Epoch     coord.Revision
-	Capture   model.CaptureID
-	SyncEpoch uint64
-	Span      model.KeySpanID
+	Feed        model.ChangeFeedID
+	Incarnation coord.Revision
+	Epoch       coord.Revision
+	Capture     model.CaptureID
+	SyncEpoch   uint64
+	Span        model.KeySpanID
 }
 
 // Reported: an owner has taken in how far a capture is.
 type Reported struct {
 	Feed         model.ChangeFeedID
+	Incarnation  coord.Revision
 	Epoch        coord.Revision
 	Capture      model.CaptureID
 	SyncEpoch    uint64
@@ -110,6 +118,7 @@ type Reported struct {
 // changefeed has its StartTs, before anything was written.
 type CheckpointStored struct {
 	Feed         model.ChangeFeedID
+	Incarnation  coord.Revision
 	Owner        model.CaptureID
 	Epoch        coord.Revision
 	CheckpointTs model.Ts
@@ -129,35 +138,49 @@ const (
 	Unknown Outcome = "unknown"
 )
 
-// SafepointMoved: an owner has told the upstream store to keep history from Asked on; from Kept on it is
-// there.
+// SafepointMoved: an owner has told the upstream store to keep history from Asked on for a changefeed; from
+// Kept on it is there.
 type SafepointMoved struct {
+	Feed        model.ChangeFeedID
+	Incarnation coord.Revision
 	Epoch       coord.Revision
 	Asked, Kept model.Ts
 }
 
+// FeedFailed: an owner has marked a changefeed as failed, at Revision.
+type FeedFailed struct {
+	Feed        model.ChangeFeedID
+	Incarnation coord.Revision
+	Epoch       coord.Revision
+	Cause       model.RunningError
+	Revision    coord.Revision
+}
+
 // SpanStarted: a capture has started a key span's pipeline.
 type SpanStarted struct {
-	Feed    model.ChangeFeedID
-	Capture model.CaptureID
-	Epoch   coord.Revision // of the owner that dispatched it
-	Span    model.KeySpanID
-	StartTs model.Ts
+	Feed        model.ChangeFeedID
+	Incarnation coord.Revision
+	Capture     model.CaptureID
+	Epoch       coord.Revision // of the owner that dispatched it
+	Span        model.KeySpanID
+	StartTs     model.Ts
 }
 
 // SpanStopped: the pipeline has ended, and its writing to the sink too.
 type SpanStopped struct {
-	Feed    model.ChangeFeedID
-	Capture model.CaptureID
-	Span    model.KeySpanID
+	Feed        model.ChangeFeedID
+	Incarnation coord.Revision
+	Capture     model.CaptureID
+	Span        model.KeySpanID
 }
 
 // SpanFlushed: a pipeline has made a key span durable up to a ts.
 type SpanFlushed struct {
-	Feed    model.ChangeFeedID
-	Capture model.CaptureID
-	Epoch   coord.Revision // of the highest owner that the capture knows
-	Span    model.KeySpanID
+	Feed        model.ChangeFeedID
+	Incarnation coord.Revision
+	Capture     model.CaptureID
+	Epoch       coord.Revision // of the highest owner that the capture knows
+	Span        model.KeySpanID
 	// After and UpTo bound the commit ts: After < ts <= UpTo.
 	After, UpTo model.Ts
 	// Rows are those between, sorted by source.Compare; on the first flush into a new sink, what was there
@@ -169,10 +192,11 @@ type SpanFlushed struct {
 
 // MoveRequested: an owner has taken in the request for a move.
 type MoveRequested struct {
-	Feed   model.ChangeFeedID
-	Epoch  coord.Revision
-	Span   model.KeySpanID
-	Target model.CaptureID
+	Feed        model.ChangeFeedID
+	Incarnation coord.Revision
+	Epoch       coord.Revision
+	Span        model.KeySpanID
+	Target      model.CaptureID
 }
 
 func (CaptureStarted) event()    {}
@@ -188,6 +212,7 @@ func (OperationFinished) event() {}
 func (Reported) event()          {}
 func (CheckpointStored) event()  {}
 func (SafepointMoved) event()    {}
+func (FeedFailed) event()        {}
 func (SpanStarted) event()       {}
 func (SpanStopped) event()       {}
 func (SpanFlushed) event()       {}

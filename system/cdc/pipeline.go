@@ -16,20 +16,23 @@ import (
 // pipeline replicates one key span: a puller reads its changes into a sorter, a flusher writes what is
 // resolved, everywhere, to the sink.
 type pipeline struct {
-	h       host.Host
-	cfg     Config
-	feed    model.ChangeFeedID
-	capture model.CaptureID
-	span    model.KeySpanID
-	startTs model.Ts
-	target  model.Ts
-	epoch   func() coord.Revision
-	life    context.Context
-	end     context.CancelFunc
-	tasks   *host.WaitGroup
-	wake    *host.Chan[struct{}] // of capacity 1: there may be something to flush
-	drained *host.Chan[struct{}] // of capacity 1: there may be room for rows
-	gone    *host.Chan[struct{}] // closed once it has stopped
+	h    host.Host
+	cfg  Config
+	feed model.ChangeFeedID
+	// incarnation is the changefeed's.
+	incarnation coord.Revision
+	capture     model.CaptureID
+	span        model.KeySpanID
+	startTs     model.Ts
+	target      model.Ts
+	dispatched  coord.Revision        // the epoch of the owner that dispatched it
+	epoch       func() coord.Revision // the highest that is known
+	life        context.Context
+	end         context.CancelFunc
+	tasks       *host.WaitGroup
+	wake        *host.Chan[struct{}] // of capacity 1: there may be something to flush
+	drained     *host.Chan[struct{}] // of capacity 1: there may be room for rows
+	gone        *host.Chan[struct{}] // closed once it has stopped
 
 	mu         *host.Mutex
 	sorter     sorter
@@ -40,10 +43,10 @@ type pipeline struct {
 	err        error
 }
 
-func newPipeline(p *processor, ctx context.Context, span model.KeySpanID, startTs model.Ts) *pipeline {
+func newPipeline(ctx context.Context, p *processor, span model.KeySpanID, startTs model.Ts, dispatched coord.Revision) *pipeline {
 	l := &pipeline{
-		h: p.h, cfg: p.cfg, feed: p.feed, capture: p.capture, span: span, startTs: startTs,
-		target: p.info.Target(), epoch: p.agent.ownerEpoch,
+		h: p.h, cfg: p.cfg, feed: p.feed, incarnation: p.incarnation, capture: p.capture, span: span, startTs: startTs,
+		target: p.info.Target(), dispatched: dispatched, epoch: p.agent.ownerEpoch,
 		tasks:   host.NewWaitGroup(p.h, "cdc pipeline"),
 		wake:    host.NewChan[struct{}](p.h, "cdc pipeline flush", 1),
 		drained: host.NewChan[struct{}](p.h, "cdc pipeline drained", 1),
@@ -59,7 +62,9 @@ func newPipeline(p *processor, ctx context.Context, span model.KeySpanID, startT
 func (l *pipeline) run(s sink.Sink) {
 	out, err := l.open(s)
 	if err == nil {
-		l.cfg.Observer.Observe(SpanStarted{Feed: l.feed, Capture: l.capture, Epoch: l.epoch(), Span: l.span, StartTs: l.startTs})
+		l.cfg.Observer.Observe(SpanStarted{
+			Feed: l.feed, Incarnation: l.incarnation, Capture: l.capture, Epoch: l.dispatched, Span: l.span, StartTs: l.startTs,
+		})
 		l.tasks.Go(l.h, "cdc pull", func() { l.fail(l.pull()) })
 		l.fail(l.flush(out))
 		l.tasks.Wait()
@@ -67,7 +72,7 @@ func (l *pipeline) run(s sink.Sink) {
 			l.h.Clock().Sleep(time.Duration(l.h.Rand().Int64N(int64(2 * time.Second))))
 		}
 		out.Close()
-		l.cfg.Observer.Observe(SpanStopped{Feed: l.feed, Capture: l.capture, Span: l.span})
+		l.cfg.Observer.Observe(SpanStopped{Feed: l.feed, Incarnation: l.incarnation, Capture: l.capture, Span: l.span})
 	}
 	l.fail(err)
 	l.mu.Lock()
@@ -169,7 +174,8 @@ func (l *pipeline) awaitRoom() {
 // flushableLocked is the ts up to which rows may be written.
 func (l *pipeline) flushableLocked() model.Ts { return min(l.resolved, l.barrier, l.target) }
 
-// flush writes, until the pipeline ends.
+// flush writes, until the pipeline ends, or a write fails. It does not try again: what a failed write left in the sink
+// is found out when that is opened anew, and whatever made it fail a fresh connection is the best try at.
 func (l *pipeline) flush(out sink.Span) error {
 	for {
 		l.mu.Lock()
@@ -197,7 +203,7 @@ func (l *pipeline) flush(out sink.Span) error {
 			return err
 		}
 		l.cfg.Observer.Observe(SpanFlushed{
-			Feed: l.feed, Capture: l.capture, Epoch: l.epoch(), Span: l.span,
+			Feed: l.feed, Incarnation: l.incarnation, Capture: l.capture, Epoch: l.epoch(), Span: l.span,
 			After: after, UpTo: upTo, Rows: rows, Fresh: fresh,
 		})
 		l.mu.Lock()

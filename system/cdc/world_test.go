@@ -41,6 +41,9 @@ type cluster struct {
 	store    *source.Store // the upstream store's present life
 	kv       *coord.Store  // the coordination service's
 
+	// upstreamOf, if it is set, is the upstream store as the captures on a host have it.
+	upstreamOf func(h host.Host, store source.Reader) source.Reader
+
 	client   *coord.Remote
 	upstream *source.Client
 	admin    *cdc.Admin
@@ -54,20 +57,22 @@ func config() cdc.Config {
 
 func newCluster(t testing.TB, w *sim.World, captures int, cfg cdc.Config) *cluster {
 	c := &cluster{t: t, w: w, judge: newJudge(t), captures: map[string]*cdc.Capture{}}
-	c.judge.truth = func() map[model.ChangeFeedID]model.Ts {
+	c.judge.truth = func() map[model.ChangeFeedID]truth {
 		s, err := c.kv.Range(background, coord.Prefix(cdc.InfoKey("")), 0)
 		require.NoError(t, err)
-		checkpoints := map[model.ChangeFeedID]model.Ts{}
+		checkpoints := map[model.ChangeFeedID]truth{}
 		for _, kv := range s.KVs {
 			id := strings.TrimPrefix(kv.Key, cdc.InfoKey(""))
 			var info model.ChangeFeedInfo
-			require.NoError(t, json.Unmarshal([]byte(kv.Value), &info))
+			if json.Unmarshal([]byte(kv.Value), &info) != nil {
+				continue
+			}
 			stored, ok, err := coord.ReadKey(background, c.kv, cdc.StatusKey(id))
 			require.NoError(t, err)
 			if ok && info.State != model.StateFinished {
 				var status model.ChangeFeedStatus
 				require.NoError(t, json.Unmarshal([]byte(stored.Value), &status))
-				checkpoints[id] = status.CheckpointTs
+				checkpoints[id] = truth{kv.CreateRevision, status.CheckpointTs}
 			}
 		}
 		return checkpoints
@@ -119,6 +124,9 @@ type sinks = func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (si
 // start is what a capture's machine runs.
 func (c *cluster) start(h host.Host, cfg cdc.Config, into sinks) {
 	cfg.Coord, cfg.Upstream, cfg.Sinks, cfg.Observer = coord.Dial(h, "coord:coord"), source.Dial(h, "source:source"), into, c.judge
+	if c.upstreamOf != nil {
+		cfg.Upstream = c.upstreamOf(h, cfg.Upstream)
+	}
 	capture, err := cdc.Start(h, cfg)
 	require.NoError(c.t, err)
 	c.captures[h.Name()] = capture
@@ -231,6 +239,21 @@ func (c *cluster) reaches(ts model.Ts) {
 	}
 }
 
+// fails waits until a changefeed has failed, and says why.
+func (c *cluster) fails(id model.ChangeFeedID, cause error) (f cdc.Feed) {
+	c.t.Helper()
+	c.within(time.Minute, func(ctx context.Context) (err error) {
+		if f, err = c.admin.Feed(ctx, id); err == nil && f.Err() == nil {
+			err = fmt.Errorf("it is %s at %d", f.Info.State, f.Status.CheckpointTs)
+		}
+		return err
+	})
+	require.ErrorIs(c.t, f.Err(), cdc.ErrFeedFailed)
+	require.ErrorIs(c.t, f.Err(), cause)
+	require.Equal(c.t, model.StateFailed, f.Info.State)
+	return f
+}
+
 // now is the upstream store's.
 func (c *cluster) now() (ts model.Ts) {
 	c.within(30*time.Second, func(ctx context.Context) (err error) {
@@ -261,7 +284,7 @@ func (c *cluster) compare(prefix string, checkpoint model.Ts) {
 	for _, asOf := range at {
 		got := map[string]string{}
 		for _, id := range ids {
-			if c.judge.addTs[id] >= asOf {
+			if drop := c.judge.dropTs[id]; c.judge.addTs[id] >= asOf || drop != 0 && drop <= c.judge.start[prefix] {
 				continue
 			}
 			reader, err := c.shards.OpenReader(background, sink.ShardOf(prefix, id))

@@ -1,6 +1,7 @@
 package compute_test
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -14,11 +15,17 @@ import (
 )
 
 // BenchmarkReduce sends a million updates of 10,000 groups through a replica, from the shard to a peek, in
-// simulation: network and stores cost nothing but their code.
+// simulation: network and stores cost nothing but their code, and workers take turns on one core.
 func BenchmarkReduce(b *testing.B) {
+	for _, workers := range []int{1, 2} {
+		b.Run(fmt.Sprint("workers=", workers), func(b *testing.B) { benchmarkReduce(b, workers) })
+	}
+}
+
+func benchmarkReduce(b *testing.B, workers int) {
 	const updates, batch, groups = 1_000_000, 50_000, 10_000
 	for range b.N {
-		inCluster(b, 1, 1, func(c *cluster) {
+		withWorkers(b, 1, 1, workers, func(c *cluster) {
 			controller := c.controller(b, compute.Config{})
 			require.NoError(b, controller.AddReplica("r1", address("r1")))
 			tab := c.table(b, "t")
@@ -50,7 +57,7 @@ func BenchmarkReduce(b *testing.B) {
 
 // BenchmarkPeek peeks one of 1,000 rows by its key.
 func BenchmarkPeek(b *testing.B) {
-	inCluster(b, 1, 1, func(c *cluster) {
+	withWorkers(b, 1, 1, 1, func(c *cluster) {
 		controller := c.controller(b, compute.Config{})
 		require.NoError(b, controller.AddReplica("r1", address("r1")))
 		tab := c.table(b, "t")

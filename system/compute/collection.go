@@ -47,6 +47,8 @@ type replica struct {
 	epoch       protocol.Epoch
 	metrics     *ReplicaMetrics
 	collections map[protocol.GlobalID]*replicaCollection
+	// logs are how far its logs are, as told on the present connection.
+	logs map[protocol.GlobalID]protocol.Frontier
 }
 
 // replicaCollection is how far a collection is on a replica.

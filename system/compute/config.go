@@ -25,6 +25,9 @@ type Config struct {
 	MaintainInterval time.Duration
 	// Retention is for how many milliseconds shards can still be read, whoever needs it. Default 0.
 	Retention uint64
+	// SubscribeBacklog is how many bytes of a subscription's batches may wait to be taken, about, before it ends with
+	// [ErrFellBehind]; one batch may always. Default 64 MiB.
+	SubscribeBacklog int
 	// Observer, if not nil, is told what happens.
 	Observer Observer
 }
@@ -38,6 +41,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaintainInterval <= 0 {
 		c.MaintainInterval = time.Second
+	}
+	if c.SubscribeBacklog <= 0 {
+		c.SubscribeBacklog = 64 << 20
 	}
 	if c.Observer == nil {
 		c.Observer = nobody{}
@@ -82,7 +88,8 @@ type ReplicaConfig struct {
 	// Logging is what it tells of itself.
 	Logging protocol.LoggingConfig
 	// Expiration, if not zero, is how long it may live before it starts from nothing, if
-	// [DynamicConfig.Expiration].
+	// [DynamicConfig.Expiration]. It has to be much longer than it takes to hydrate all collections: else it
+	// never is.
 	Expiration time.Duration
 	// ConnectTimeout bounds each attempt to connect. Default 5 s.
 	ConnectTimeout time.Duration

@@ -111,6 +111,9 @@ func (c *Controller) check(d *Description, flow *protocol.Dataflow) (*collection
 	if c.reason != nil {
 		return nil, c.reason
 	}
+	if d.ID == 0 || d.ID.IsLog() {
+		return nil, fmt.Errorf("%w: %d is not for dataflows", ErrCollectionExists, uint64(d.ID))
+	}
 	if c.collections[d.ID] != nil {
 		return nil, fmt.Errorf("%w: %v", ErrCollectionExists, d.ID)
 	}
@@ -203,13 +206,18 @@ func (c *Controller) DropCollections(ids ...protocol.GlobalID) error {
 			failed = err
 			continue
 		}
-		col.dropped = true
-		col.implied.release()
-		col.warmup.release()
-		if col.subscription != nil {
-			col.subscription.finish(ErrDropped)
-		}
-		c.cfg.Observer.Observe(CollectionDropped{id})
+		c.drop(col, ErrDropped)
 	}
 	return failed
+}
+
+// drop drops a collection, whose subscription ends for a reason. The lock is held.
+func (c *Controller) drop(col *collection, reason error) {
+	col.dropped = true
+	col.implied.release()
+	col.warmup.release()
+	if col.subscription != nil {
+		col.subscription.finish(reason)
+	}
+	c.cfg.Observer.Observe(CollectionDropped{col.desc.ID})
 }

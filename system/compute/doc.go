@@ -34,6 +34,9 @@
 // fences the old one out, which ends with [ErrFenced]. Its caller creates the dataflows again, and
 // the replicas keep what is the same.
 //
+// What a replica tells of itself, how far its collections are, what its operators hold and which peeks are under
+// way, is read with [Controller.PeekLog].
+//
 // The design is that of Materialize's compute controller, from its public documentation. Left out are
-// replicas of several processes or workers, one-shot exports, and peeks aimed at one replica.
+// replicas of several processes, one-shot exports, and subscribes aimed at one replica.
 package compute

@@ -22,10 +22,18 @@ var (
 	ErrUnknownCollection = errors.New("compute: there is no collection of that id")
 	// ErrNotReadable: the collection is a subscribe, which only its Subscription tells of.
 	ErrNotReadable = errors.New("compute: a subscribe can't be read; use its Subscription")
+	// ErrNoLog: the replica has not told anything of itself on its present connection.
+	ErrNoLog = errors.New("compute: the replica has no logs yet; set ReplicaConfig.Logging, and wait until it is connected")
+	// ErrReplicaLost: the replica that alone was asked was dropped, or its connection has ended.
+	ErrReplicaLost = errors.New("compute: the replica that was asked was dropped, or its connection has ended")
 	// ErrCanceled: the peek was cancelled.
 	ErrCanceled = errors.New("compute: the peek was cancelled")
 	// ErrDropped: the subscribe was dropped before its end.
 	ErrDropped = errors.New("compute: the subscribe was dropped")
+	// ErrFellBehind: batches were taken so slowly that more of them waited than [Config.SubscribeBacklog].
+	ErrFellBehind = errors.New("compute: the subscription has ended, as too much of it waited to be taken; take batches faster and subscribe again, or raise Config.SubscribeBacklog")
+	// ErrNoKey: what is written to a shard can't be looked up.
+	ErrNoKey = errors.New("compute: a collection that is written to a shard has no key; restrict the peek by a plan")
 	// ErrPolicy: a collection that nobody reads has no read policy.
 	ErrPolicy = errors.New("compute: a collection that is written to a shard or subscribed to has no read policy of its own")
 )

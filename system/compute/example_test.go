@@ -10,7 +10,7 @@ import (
 
 func ExampleController() {
 	t := &testing.T{}
-	inCluster(t, 1, 1, func(c *cluster) {
+	withWorkers(t, 1, 1, 1, func(c *cluster) {
 		orders := c.table(t, "orders")
 		orders.write(10, [2]int64{1, 5}, [2]int64{2, 7}, [2]int64{1, 1})
 

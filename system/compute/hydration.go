@@ -2,6 +2,7 @@ package compute
 
 import (
 	"github.com/simrun-dev/simrun/system/compute/protocol"
+	"github.com/simrun-dev/simrun/system/persist"
 )
 
 // hydration decides when dataflows are scheduled: no more than so many are to hydrate at a time, that is, not
@@ -59,17 +60,32 @@ func (h *hydration) command(cmd protocol.Command) []protocol.Command {
 
 // response takes a response on its way from the replica, and returns what is to be sent.
 func (h *hydration) response(r protocol.Response) []protocol.Command {
-	f, ok := r.(protocol.Frontiers)
-	d := h.waiting[f.ID]
-	if !ok || d == nil || !d.asOf.Before(f.Output) {
+	id, output := computed(r)
+	d := h.waiting[id]
+	if d == nil || !d.asOf.Before(output) {
 		return nil
 	}
 	var send []protocol.Command
 	if d.state == queued { // the replica had it already; it is told all the same
-		send = append(send, protocol.Schedule{ID: f.ID})
+		send = append(send, protocol.Schedule{ID: id})
 	}
-	h.forget(f.ID)
+	h.forget(id)
 	return append(send, h.pump()...)
+}
+
+// computed is what a response says of how far a collection is computed. A subscribe, which tells of no frontiers,
+// says so with its batches.
+func computed(r protocol.Response) (id protocol.GlobalID, output protocol.Frontier) {
+	switch r := r.(type) {
+	case protocol.Frontiers:
+		return r.ID, r.Output
+	case protocol.SubscribeResponse:
+		if r.Batch == nil {
+			return r.ID, persist.Empty()
+		}
+		return r.ID, r.Batch.Upper
+	}
+	return 0, output
 }
 
 func (h *hydration) forget(id protocol.GlobalID) {

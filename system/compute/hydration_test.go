@@ -26,6 +26,10 @@ func output(id protocol.GlobalID, t uint64) protocol.Response {
 	return protocol.Frontiers{ID: id, Output: persist.At(t)}
 }
 
+func batch(id protocol.GlobalID, upper uint64) protocol.Response {
+	return protocol.SubscribeResponse{ID: id, Batch: &protocol.SubscribeBatch{Upper: persist.At(upper)}}
+}
+
 func TestHydration(t *testing.T) {
 	type step struct {
 		does any // a command or a response
@@ -58,6 +62,12 @@ func TestHydration(t *testing.T) {
 		"what is hydrated before it is scheduled does not wait": {
 			{creates(1, false), "create c1"}, {creates(2, false), "create c2"}, {schedules(1), "schedule c1"},
 			{output(2, 50), ""}, {schedules(2), "schedule c2"},
+		},
+		"a subscribe is hydrated by its first batch beyond its beginning": {
+			{creates(1, false), "create c1"}, {creates(2, false), "create c2"}, {creates(3, false), "create c3"},
+			{schedules(1), "schedule c1"}, {schedules(2), ""}, {schedules(3), ""},
+			{batch(1, 10), ""}, {batch(1, 11), "schedule c2"},
+			{protocol.SubscribeResponse{ID: 2, DroppedAt: &protocol.Frontier{}}, "schedule c3"},
 		},
 		"a complete collection is hydrated": {
 			{creates(1, false), "create c1"}, {creates(2, false), "create c2"}, {schedules(1), "schedule c1"}, {schedules(2), ""},

@@ -20,14 +20,18 @@ type PeekRequest struct {
 	Timestamp uint64
 	// Plan, if not nil, is applied to the rows. It reads [protocol.PeekSource].
 	Plan *dataflow.Plan
+	// Replica, if not "", is the only one whose answer counts.
+	Replica protocol.ReplicaID
 }
 
 // Peek is a peek that was begun. It is answered once.
 type Peek struct {
-	c      *Controller
-	id     protocol.PeekID
-	hold   *hold
-	answer *host.Chan[peekAnswer] // of capacity 1
+	c  *Controller
+	id protocol.PeekID
+	// replica, if not "", is the only one whose answer counts.
+	replica protocol.ReplicaID
+	hold    *hold
+	answer  *host.Chan[peekAnswer] // of capacity 1
 }
 
 type peekAnswer struct {
@@ -36,13 +40,16 @@ type peekAnswer struct {
 }
 
 // Peek begins to read a collection as of a time. It fails with [*SinceError], [ErrUnknownCollection],
-// [ErrNotReadable], dataflow's *PlanError, or why the controller has ended.
+// [ErrUnknownReplica], [ErrNotReadable], [ErrNoKey], dataflow's *PlanError, or why the controller has ended.
 func (c *Controller) Peek(req PeekRequest) (*Peek, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	col, err := c.find(req.Target)
 	if err != nil {
 		return nil, err
+	}
+	if req.Replica != "" && c.replicas[req.Replica] == nil {
+		return nil, fmt.Errorf("%w: %s", ErrUnknownReplica, req.Replica)
 	}
 	if req.Plan != nil {
 		if _, err := req.Plan.Schema(dataflow.Catalog{protocol.PeekSource: col.schema}); err != nil {
@@ -55,6 +62,9 @@ func (c *Controller) Peek(req PeekRequest) (*Peek, error) {
 	case protocol.Subscribe:
 		return nil, fmt.Errorf("%w: %v", ErrNotReadable, req.Target)
 	case protocol.Shard:
+		if req.Key != nil {
+			return nil, fmt.Errorf("%w: %v", ErrNoKey, req.Target)
+		}
 		s := c.shards[col.desc.Sink.Shard]
 		target.Shard, from, since = s.id, s.holders, s.since
 	}
@@ -62,22 +72,54 @@ func (c *Controller) Peek(req PeekRequest) (*Peek, error) {
 	if at.Before(since) {
 		return nil, &SinceError{Collection: req.Target.String(), AsOf: at, Since: since}
 	}
+	return c.beginPeek(req, target, from.take(at)), nil
+}
+
+// PeekLog begins to read what a replica tells of itself, as of the latest time that the controller knows to be
+// complete there. Plan, if not nil, is applied to the rows. It fails with [ErrUnknownReplica], [ErrNoLog], dataflow's
+// *PlanError, or why the controller has ended; waiting for the answer fails with a [*PeekError] too when it comes so
+// late that the replica has forgotten that time.
+func (c *Controller) PeekLog(id protocol.ReplicaID, log protocol.Log, plan *dataflow.Plan) (*Peek, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reason != nil {
+		return nil, c.reason
+	}
+	r := c.replicas[id]
+	if r == nil {
+		return nil, fmt.Errorf("%w: %s", ErrUnknownReplica, id)
+	}
+	write, ok := r.logs[log.ID()].Time()
+	if !ok || write == 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoLog, id)
+	}
+	if plan != nil {
+		if _, err := plan.Schema(dataflow.Catalog{protocol.PeekSource: log.Schema()}); err != nil {
+			return nil, err
+		}
+	}
+	req := PeekRequest{Target: log.ID(), Timestamp: write - 1, Plan: plan, Replica: id}
+	return c.beginPeek(req, protocol.PeekTarget{ID: log.ID(), Schema: log.Schema()}, newHolders().take(persist.At(write-1))), nil
+}
+
+// beginPeek asks the replicas. The lock is held.
+func (c *Controller) beginPeek(req PeekRequest, target protocol.PeekTarget, hold *hold) *Peek {
 	c.peekCount++
 	p := &Peek{
-		c: c, id: protocol.PeekID(fmt.Sprintf("%d-%06d", c.cfg.Incarnation, c.peekCount)), hold: from.take(at),
+		c: c, id: protocol.PeekID(fmt.Sprintf("%d-%06d", c.cfg.Incarnation, c.peekCount)), replica: req.Replica, hold: hold,
 		answer: host.NewChan[peekAnswer](c.h, "compute peek", 1),
 	}
 	c.peeks[p.id] = p
 	c.cfg.Observer.Observe(PeekBegun{p.id, req.Target, req.Timestamp})
 	c.send(protocol.Peek{ID: p.id, Target: target, Key: req.Key, Timestamp: req.Timestamp, Plan: req.Plan})
-	return p, nil
+	return p
 }
 
 // ID names the peek.
 func (p *Peek) ID() protocol.PeekID { return p.id }
 
-// Wait waits for the answer: the rows, sorted. It fails with [*PeekError], [ErrCanceled], or why the
-// controller has ended. If ctx is done first the peek is cancelled, and the error is that of ctx.
+// Wait waits for the answer: the rows, sorted. It fails with [*PeekError], [ErrCanceled], [ErrReplicaLost], or why
+// the controller has ended. If ctx is done first the peek is cancelled, and the error is that of ctx.
 func (p *Peek) Wait(ctx context.Context) ([]dataflow.RowCount, error) {
 	a, _, err := p.answer.RecvContext(ctx)
 	if err != nil {
@@ -96,7 +138,11 @@ func (p *Peek) Cancel() {
 }
 
 // handlePeekResponse takes the first answer for the answer.
-func (c *Controller) handlePeekResponse(r protocol.PeekResponse) {
+func (c *Controller) handlePeekResponse(from protocol.ReplicaID, r protocol.PeekResponse) {
+	if p := c.peeks[r.ID]; p != nil && p.replica != "" && p.replica != from {
+		c.h.Sometimes("compute: the answer of another replica than was asked was ignored", true)
+		return
+	}
 	var err error
 	switch {
 	case r.Canceled:

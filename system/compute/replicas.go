@@ -41,7 +41,7 @@ func (c *Controller) addReplica(id protocol.ReplicaID, config ReplicaConfig, met
 	r := &replica{
 		id: id, config: config, metrics: metrics,
 		epoch:       protocol.Epoch{Controller: c.cfg.Incarnation, Replica: c.connections[id]},
-		collections: map[protocol.GlobalID]*replicaCollection{},
+		collections: map[protocol.GlobalID]*replicaCollection{}, logs: map[protocol.GlobalID]protocol.Frontier{},
 	}
 	r.client = spawnReplicaTask(&ReplicaTask{
 		h: c.h, replicaID: id, config: config, buildInfo: c.cfg.Build, responseTx: c.responses, epoch: r.epoch,
@@ -80,6 +80,11 @@ func (c *Controller) removeReplica(id protocol.ReplicaID) {
 	r.client.end()
 	for _, rc := range r.collections {
 		rc.release()
+	}
+	for _, peek := range slices.Sorted(maps.Keys(c.peeks)) {
+		if c.peeks[peek].replica == id {
+			c.finishPeek(peek, nil, ErrReplicaLost)
+		}
 	}
 	c.cfg.Observer.Observe(ReplicaRemoved{id, r.epoch})
 }

@@ -17,12 +17,14 @@ func (c *Controller) handleResponse(r taggedResponse) {
 	c.cfg.Observer.Observe(ResponseApplied{r.replica, protocol.Epoch{Controller: c.cfg.Incarnation, Replica: r.incarnation}, r.response})
 	switch resp := r.response.(type) {
 	case protocol.Frontiers:
-		if rc := c.known(rep, resp.ID); rc != nil {
+		if resp.ID.IsLog() {
+			rep.logs[resp.ID] = rep.logs[resp.ID].Join(resp.Write)
+		} else if rc := c.known(rep, resp.ID); rc != nil {
 			c.updateReplica(rep, rc, resp)
 			c.updateWrite(c.collections[resp.ID], resp.Write)
 		}
 	case protocol.PeekResponse:
-		c.handlePeekResponse(resp)
+		c.handlePeekResponse(r.replica, resp)
 	case protocol.SubscribeResponse:
 		if rc := c.known(rep, resp.ID); rc != nil {
 			c.handleSubscribeResponse(rep, rc, resp)

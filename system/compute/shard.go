@@ -50,6 +50,7 @@ func (c *Controller) openShard(ctx context.Context, id persist.ShardID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.shards[id] != nil || c.reason != nil { // another task was faster
+		writer.Close()
 		return c.reason
 	}
 	s := &shard{

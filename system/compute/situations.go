@@ -13,5 +13,7 @@ var _ = host.Declare(
 	"compute: a second answer to a peek was swallowed",
 	"compute: a subscribe's batch came too late",
 	"compute: a subscribe's batch was cut off",
+	"compute: a subscription fell behind",
 	"compute: responses of an ended connection are waiting",
+	"compute: the answer of another replica than was asked was ignored",
 )

@@ -16,6 +16,7 @@ type Subscription struct {
 	// upper is that of the last batch; everything before it has been given.
 	upper   protocol.Frontier
 	batches *host.Chan[*protocol.SubscribeBatch]
+	waiting int   // bytes of batches, about
 	reason  error // why there will be no more; nil while there may
 }
 
@@ -40,18 +41,33 @@ func (s *Subscription) AsOf() uint64 { return s.asOf }
 
 // Next waits for the next batch. Its Lower is the Upper of the one before, that of the first one the frontier
 // of the minimal time; its updates' times lie between its bounds. It fails with io.EOF after the last
-// one, whose Upper is empty, with [ErrDropped], why the controller has ended, or ctx's error.
+// one, whose Upper is empty, with [ErrDropped], with [ErrFellBehind], after which the collection is dropped, why the
+// controller has ended, or ctx's error.
 func (s *Subscription) Next(ctx context.Context) (*protocol.SubscribeBatch, error) {
 	b, ok, err := s.batches.RecvContext(ctx)
 	if err != nil {
 		return nil, err
 	}
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
 	if !ok {
-		s.c.mu.Lock()
-		defer s.c.mu.Unlock()
 		return nil, s.reason
 	}
+	s.waiting -= sizeOf(b)
 	return b, nil
+}
+
+// sizeOf is about what a batch takes, in bytes.
+func sizeOf(b *protocol.SubscribeBatch) int {
+	const record = 48
+	size := record * (1 + len(b.Updates) + len(b.Errors))
+	for _, u := range b.Updates {
+		size += len(u.Row)
+	}
+	for _, u := range b.Errors {
+		size += len(u.Err.Where)
+	}
+	return size
 }
 
 // finish ends the subscription. The lock is held.
@@ -73,22 +89,24 @@ func (c *Controller) handleSubscribeResponse(r *replica, rc *replicaCollection, 
 	// The replica's frontiers begin at the time of the dataflow.
 	upper := b.Upper.Join(rc.asOf)
 	c.updateReplica(r, rc, protocol.Frontiers{ID: resp.ID, Write: upper, Input: upper, Output: upper})
-	if s := col.subscription; s != nil {
-		s.merge(b)
+	if s := col.subscription; s != nil && !s.merge(b) {
+		c.h.Sometimes("compute: a subscription fell behind", true)
+		s.discard()
+		c.drop(col, ErrFellBehind)
 	}
 	c.updateWrite(col, upper)
 }
 
 // merge passes on what of a batch was not given before. As every replica's batches are without gaps, the batch
-// begins no later than where the last one ended.
-func (s *Subscription) merge(b *protocol.SubscribeBatch) {
+// begins no later than where the last one ended. It tells whether there was room.
+func (s *Subscription) merge(b *protocol.SubscribeBatch) (room bool) {
 	if s.reason != nil {
-		return
+		return true
 	}
 	s.c.h.Always("compute: a subscribe's batch leaves no gap", !s.upper.Before(b.Lower), "%v: [%v, %v) after %v", s.id, b.Lower, b.Upper, s.upper)
 	if !s.upper.Before(b.Upper) {
 		s.c.h.Sometimes("compute: a subscribe's batch came too late", true)
-		return
+		return true
 	}
 	s.c.h.Sometimes("compute: a subscribe's batch was cut off", b.Lower.Before(s.upper))
 	next := &protocol.SubscribeBatch{Lower: s.upper, Upper: b.Upper}
@@ -102,10 +120,24 @@ func (s *Subscription) merge(b *protocol.SubscribeBatch) {
 			next.Errors = append(next.Errors, u)
 		}
 	}
+	size := sizeOf(next)
+	if s.waiting > 0 && s.waiting+size > s.c.cfg.SubscribeBacklog {
+		return false
+	}
+	s.waiting += size
 	s.upper = next.Upper
 	s.c.cfg.Observer.Observe(SubscribeAdvanced{s.id, next})
 	s.batches.Send(next)
 	if s.upper.IsEmpty() {
 		s.finish(io.EOF)
 	}
+	return true
+}
+
+// discard gives up what waits.
+func (s *Subscription) discard() {
+	for ready := true; ready; {
+		_, _, ready = s.batches.TryRecv()
+	}
+	s.waiting = 0
 }

@@ -2,6 +2,7 @@ package compute_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -33,15 +34,22 @@ type cluster struct {
 	w            *sim.World
 	incarnations int64
 	observed     []replica.Event
+	workers      int // of each replica
 }
 
 func (c *cluster) Observe(e replica.Event) { c.observed = append(c.observed, e) }
 
-// inCluster runs fn as the test's own process of a cluster with these replicas.
+// inCluster runs fn as the test's own process of a cluster with these replicas, of one worker and, in another
+// cluster, of three.
 func inCluster(t testing.TB, seed uint64, replicas int, fn func(c *cluster)) *sim.World {
+	withWorkers(t, seed, replicas, 1, fn)
+	return withWorkers(t, seed, replicas, 3, fn)
+}
+
+func withWorkers(t testing.TB, seed uint64, replicas, workers int, fn func(c *cluster)) *sim.World {
 	w := sim.New(sim.Config{Seed: seed, MaxTime: time.Hour})
 	defer w.Close()
-	c := &cluster{w: w}
+	c := &cluster{w: w, workers: workers}
 	w.NewNode("store", func(h host.Host) {
 		_, err := persist.ServeBlob(h, "blob")
 		require.NoError(t, err)
@@ -50,7 +58,7 @@ func inCluster(t testing.TB, seed uint64, replicas int, fn func(c *cluster)) *si
 	})
 	for i := range replicas {
 		w.NewNode(fmt.Sprint("r", i+1), func(h host.Host) {
-			_, err := replica.Serve(h, replica.Config{Port: "compute", Build: build, Persist: c.client(h), Observer: c})
+			_, err := replica.Serve(h, replica.Config{Port: "compute", Build: build, Persist: c.client(h), Workers: workers, Observer: c})
 			require.NoError(t, err)
 		})
 	}
@@ -268,6 +276,58 @@ func TestSubscriptionEnds(t *testing.T) {
 	})
 }
 
+// A subscription that nobody takes batches of ends, and lets go of what it reads; one that is followed does not.
+func TestSlowSubscription(t *testing.T) {
+	w := inCluster(t, 12, 1, func(c *cluster) {
+		tab := c.table(t, "t")
+		tab.write(10, [2]int64{1, 5})
+		controller := c.controller(t, compute.Config{SubscribeBacklog: 2000})
+		require.NoError(t, controller.AddReplica("r1", address("r1")))
+		controller.InitializationComplete()
+		subscribe := func(id protocol.GlobalID) *compute.Subscription {
+			sub, err := controller.Subscribe(background, compute.Description{
+				ID: id, Plan: sums, Shards: imports("t", "t"), Sink: protocol.Sink{Snapshot: true},
+			})
+			require.NoError(t, err)
+			return sub
+		}
+		slow, quick := subscribe(1), subscribe(2)
+		for at := uint64(11); at < 40; at++ {
+			tab.write(at, [2]int64{1, 1})
+			for {
+				b, err := quick.Next(background)
+				require.NoError(t, err)
+				if !b.Upper.LessEqual(at) {
+					break
+				}
+			}
+		}
+		c.eventually(t, "the slow one's end", func() bool {
+			_, _, err := controller.Frontiers(1)
+			return errors.Is(err, compute.ErrUnknownCollection)
+		})
+		_, err := slow.Next(background)
+		require.ErrorIs(t, err, compute.ErrFellBehind)
+		_, err = slow.Next(background)
+		require.ErrorIs(t, err, compute.ErrFellBehind, "and that is all there is to say")
+		_, _, err = controller.Frontiers(2)
+		require.NoError(t, err)
+
+		// One batch may be of any size.
+		big := make([][2]int64, 300)
+		for i := range big {
+			big[i] = [2]int64{int64(i), 1}
+		}
+		tab.write(50, big...)
+		for upper := persist.At(0); upper.LessEqual(50); {
+			b, err := quick.Next(background)
+			require.NoError(t, err)
+			upper = b.Upper
+		}
+	})
+	require.Equal(t, 1, w.Sometimes()["compute: a subscription fell behind"])
+}
+
 // A later controller takes over: replicas keep what is the same, the former one is fenced out.
 func TestTakeOver(t *testing.T) {
 	inCluster(t, 7, 1, func(c *cluster) {
@@ -405,6 +465,9 @@ func TestMisuse(t *testing.T) {
 		require.ErrorIs(t, controller.SetReadPolicy(9, compute.StepBack()), compute.ErrUnknownCollection)
 		_, err = controller.Peek(compute.PeekRequest{Target: 9})
 		require.ErrorIs(t, err, compute.ErrUnknownCollection)
+		key := pair(1, 5)
+		_, err = controller.Peek(compute.PeekRequest{Target: 3, Timestamp: 10, Key: &key})
+		require.ErrorIs(t, err, compute.ErrNoKey)
 		plan := dataflow.Get("nothing")
 		_, err = controller.Peek(compute.PeekRequest{Target: 1, Timestamp: 10, Plan: &plan})
 		require.ErrorAs(t, err, new(*dataflow.PlanError))

@@ -53,7 +53,8 @@ type Watcher interface {
 	// Next waits for changes and returns them in the order of their revisions, and within one of
 	// their keys; the changes of a revision come together. It fails with *CompactedError, for ever
 	// then, or with ctx's error, after which it can be called again; nothing is lost. Whether the
-	// service can't be reached does not show: it goes on when it can.
+	// service can't be reached does not show: it goes on when it can. When the client is closed it fails
+	// with rpc.ErrClosed.
 	Next(ctx context.Context) ([]Event, error)
 	// Close ends the watch.
 	Close()

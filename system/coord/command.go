@@ -2,10 +2,7 @@ package coord
 
 import (
 	"fmt"
-	"math"
 	"time"
-
-	"github.com/fxamacker/cbor/v2"
 )
 
 // command is one entry of the log: what was to be done. What came of it follows from the state, so a
@@ -19,6 +16,21 @@ type command struct {
 	Before Revision
 	// Image is a whole state, in place of what came before.
 	Image *image
+}
+
+// check tells whether this package can have written the command.
+func (c command) check() error {
+	switch {
+	case c.Kind < commandTxn || c.Kind > commandImage:
+		return fmt.Errorf("no command is of kind %d: was the log written by a later version?", c.Kind)
+	case c.Kind == commandTxn && c.Txn == nil, c.Kind == commandImage && c.Image == nil:
+		return fmt.Errorf("a command of kind %d without what it is about", c.Kind)
+	case c.Kind == commandTxn:
+		return c.Txn.check()
+	case c.Kind == commandImage:
+		return c.Image.check()
+	}
+	return nil
 }
 
 type commandKind uint8
@@ -47,40 +59,4 @@ func (s *state) apply(c command) (TxnResult, error) {
 		s.compact(c.Before)
 	}
 	return TxnResult{}, nil
-}
-
-// What is stored is CBOR in its core deterministic form, with strings as byte strings, so that they
-// may hold any bytes. These options are part of the durable format, and therefore not shared with
-// package rpc.
-var (
-	encoding = mustMode(func() (cbor.EncMode, error) {
-		opts := cbor.CoreDetEncOptions()
-		opts.String = cbor.StringToByteString
-		return opts.EncMode()
-	})
-	decoding = mustMode(func() (cbor.DecMode, error) {
-		return cbor.DecOptions{
-			DupMapKey:          cbor.DupMapKeyEnforcedAPF,
-			IndefLength:        cbor.IndefLengthForbidden,
-			ByteStringToString: cbor.ByteStringToStringAllowed,
-			MaxArrayElements:   math.MaxInt32,
-			MaxMapPairs:        math.MaxInt32,
-		}.DecMode()
-	})
-)
-
-func mustMode[M any](mode func() (M, error)) M {
-	m, err := mode()
-	if err != nil {
-		panic("coord: " + err.Error()) // the options above are constants
-	}
-	return m
-}
-
-func mustEncode(v any) []byte {
-	p, err := encoding.Marshal(v)
-	if err != nil {
-		panic("coord: " + err.Error()) // only this package's own types are encoded
-	}
-	return p
 }

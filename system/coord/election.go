@@ -21,7 +21,9 @@ type Election struct {
 	key    string
 
 	mu       *host.Mutex
-	revision Revision // of the key's creation; 0 while it does not lead
+	campaign uint64   // the number of the last campaign, of those of the session in this election
+	entered  Revision // of the key's creation by it, 0 when that is not known
+	revision Revision // the same while it leads, and else 0
 }
 
 // Leader is who leads an election.
@@ -52,27 +54,39 @@ func (e *Election) Revision() Revision {
 	return e.revision
 }
 
-func (e *Election) set(r Revision) {
+func (e *Election) set(f func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.revision = r
+	f()
 }
 
-// Held is the condition that the participant still leads. It must not be used before Campaign has
-// succeeded.
-func (e *Election) Held() Compare { return CreatedAt(e.key, e.Revision()) }
+// Held is the condition that the participant still leads. Before Campaign has succeeded, and after Resign, it
+// never holds.
+func (e *Election) Held() Compare {
+	r := e.Revision()
+	if r == 0 {
+		return Compare{Key: e.key, Target: CreateRevision, Is: Less} // than 0
+	}
+	return CreatedAt(e.key, r)
+}
 
 // Campaign takes part with a value, and waits until the participant leads. It fails with
 // ErrSessionLost, or with ctx's error, and takes part no longer then.
 func (e *Election) Campaign(ctx context.Context, value string) error {
 	ctx, cancel := e.bounded(ctx)
 	defer cancel()
+	campaign := e.s.campaigns(e.prefix)
+	e.set(func() { e.campaign, e.entered, e.revision = campaign, 0, 0 })
 	var revision Revision
-	err := e.clear(ctx)
+	var err error
+	if campaign > 1 {
+		err = e.clear(ctx)
+	}
 	if err == nil {
 		revision, err = e.enter(ctx, value)
 	}
 	if err == nil {
+		e.set(func() { e.entered = revision })
 		err = e.awaitTurn(ctx, revision)
 	}
 	if err != nil {
@@ -80,10 +94,13 @@ func (e *Election) Campaign(ctx context.Context, value string) error {
 			return e.s.Err()
 		}
 		// With a context of its own: the caller's is over, or may be.
-		e.s.h.Go("coord election: leave", func() { _ = e.leave(e.s.life) })
+		e.s.h.Go("coord election: leave", func() {
+			_ = e.leave(e.s.life, campaign, revision)
+			e.lookOut(campaign, revision)
+		})
 		return err
 	}
-	e.set(revision)
+	e.set(func() { e.revision = revision })
 	return nil
 }
 
@@ -100,10 +117,13 @@ func (e *Election) bounded(ctx context.Context) (context.Context, context.Cancel
 // clear deletes the key that the session may have in the election from before: a term that was ended by
 // a Resign which did not get through must not go on as another one, with the same epoch.
 func (e *Election) clear(ctx context.Context) error {
-	if !e.s.takesPart(e.prefix) {
-		return nil
-	}
-	return e.leave(ctx)
+	return e.retried(ctx, func() (done bool, err error) {
+		kv, ok, err := ReadKey(ctx, e.s.c, e.key)
+		if err != nil || !ok {
+			return err == nil, err
+		}
+		return false, e.delete(ctx, kv.CreateRevision)
+	})
 }
 
 // enter puts the participant's key and returns the revision of its creation. It may be there already:
@@ -122,6 +142,7 @@ func (e *Election) enter(ctx context.Context, value string) (Revision, error) {
 		case err == nil:
 			e.s.h.Sometimes("coord: a campaign found its own key after an unknown outcome", attempt > 0)
 			kv := r.Ops[0].KVs[0]
+			e.s.putArrived(e.prefix)
 			if kv.Value == value {
 				return kv.CreateRevision, nil
 			}
@@ -129,6 +150,8 @@ func (e *Election) enter(ctx context.Context, value string) (Revision, error) {
 			if err == nil {
 				return kv.CreateRevision, nil
 			}
+		case !errors.Is(err, ErrNotDone):
+			e.s.putUnknown(e.prefix)
 		}
 		if !passing(err) && !errors.Is(err, ErrNotLeader) {
 			if errors.Is(err, ErrNoLease) {
@@ -223,19 +246,82 @@ func (e *Election) proclaim(ctx context.Context, revision Revision, value string
 // Resign gives up the leadership, or the candidature. Ctx must be one that is not over. When it fails
 // the key may still be there, until the session ends.
 func (e *Election) Resign(ctx context.Context) error {
-	e.set(0)
-	return e.leave(ctx)
+	var campaign uint64
+	var entered Revision
+	led := false
+	e.set(func() { campaign, entered, led, e.revision = e.campaign, e.entered, e.revision != 0, 0 })
+	err := e.leave(ctx, campaign, entered)
+	if led && e.s.putsUnknown(e.prefix) > 0 {
+		e.s.h.Go("coord election: look out", func() { e.lookOut(campaign, entered) })
+	}
+	return err
 }
 
-func (e *Election) leave(ctx context.Context) error {
+// lookOut deletes what a put of unknown outcome leaves behind when it gets to the service after the participant
+// has left: a key that comes to lead, with nobody behind it who knows. It goes on until there is no such put any
+// more, another campaign of the session begins, after which this is done again, or the session ends. Entered is when
+// the key was created that the participant left, 0 when that is not known.
+func (e *Election) lookOut(campaign uint64, entered Revision) {
+	wait := backoff{h: e.s.h}
+	for e.s.putsUnknown(e.prefix) > 0 && wait.wait(e.s.life) == nil {
+		kv, ok, err := ReadKey(e.s.life, e.s.c, e.key)
+		// Looked at after the key was read, as in leave.
+		if e.s.campaign(e.prefix) != campaign {
+			return
+		}
+		if err != nil || !ok || e.delete(e.s.life, kv.CreateRevision) != nil {
+			continue
+		}
+		if kv.CreateRevision != entered {
+			e.s.h.Sometimes("coord: a candidate's key came into being after it had left", true)
+			e.s.putArrived(e.prefix)
+		}
+	}
+}
+
+// leave deletes the key that a campaign has put, and no other's: the session may have begun another campaign by
+// the time that this gets through. Entered is when the key was created, 0 when that is not known.
+func (e *Election) leave(ctx context.Context, campaign uint64, entered Revision) error {
+	return e.retried(ctx, func() (done bool, err error) {
+		if entered != 0 {
+			return true, e.delete(ctx, entered)
+		}
+		kv, ok, err := ReadKey(ctx, e.s.c, e.key)
+		if err != nil || !ok {
+			return err == nil, err
+		}
+		if e.s.campaign(e.prefix) != campaign {
+			return true, nil // that one clears away what it finds
+		}
+		// What was there before the next campaign began is not the next one's.
+		entered = kv.CreateRevision
+		return true, e.delete(ctx, entered)
+	})
+}
+
+// delete deletes the key if it was created at a revision: an attempt that comes late hits no later one.
+func (e *Election) delete(ctx context.Context, created Revision) error {
+	r, err := e.s.c.Txn(ctx, Txn{
+		If:   []Compare{CreatedAt(e.key, created)},
+		Then: []Op{Delete(One(e.key))},
+	})
+	e.s.h.Sometimes("coord: the key of a candidate that leaves is gone already", err == nil && !r.Succeeded)
+	return err
+}
+
+// retried makes an attempt until one is done, fails for good, or ctx ends: then it fails with both errors.
+func (e *Election) retried(ctx context.Context, attempt func() (done bool, err error)) error {
 	wait := backoff{h: e.s.h}
 	for {
-		_, err := Write(ctx, e.s.c, Delete(One(e.key)))
-		if err == nil || !passing(err) {
+		done, err := attempt()
+		if err == nil && done || err != nil && !passing(err) {
 			return err
 		}
-		if wait.wait(ctx) != nil {
-			return err
+		if over := wait.wait(ctx); over != nil {
+			if err == nil {
+				return over
+			}
+			return fmt.Errorf("%w: %w", over, err)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package coord
 import (
 	"errors"
 	"fmt"
+
+	"github.com/simrun-dev/simrun/system/rpc"
 )
 
 // What is known of a call that failed. Every error that leaves open whether the call took effect
@@ -69,5 +71,9 @@ func (e *CallError) Unwrap() []error { return []error{e.Kind, e.Err} }
 func notDone(op string, cause error) error { return &CallError{Op: op, Kind: ErrNotDone, Err: cause} }
 func unknown(op string, cause error) error { return &CallError{Op: op, Kind: ErrUnknown, Err: cause} }
 
+// open tells whether a call that failed so can have taken effect, or could if it were repeated: whether the error
+// is of the first kind above.
+func open(err error) bool { return errors.Is(err, ErrNotDone) || errors.Is(err, ErrUnknown) }
+
 // passing tells whether a call that failed so may succeed when it is repeated.
-func passing(err error) bool { return errors.Is(err, ErrNotDone) || errors.Is(err, ErrUnknown) }
+func passing(err error) bool { return open(err) && !errors.Is(err, rpc.ErrClosed) }

@@ -517,3 +517,32 @@ func TestKeepAliveThatComesTooLate(t *testing.T) {
 	})
 	require.Positive(t, late)
 }
+
+// A lease whose time is over is being revoked when the server's clock is set back: a keep-alive does not save it,
+// and is not told that it did.
+func TestKeepAliveAfterTheClockWasSetBack(t *testing.T) {
+	const ttl = time.Second
+	tried := 0
+	inWorld(t, 20, func(w *sim.World) {
+		server, open := served(w, coord.StoreConfig{})
+		c := open(w.Host())
+		require.NoError(t, c.Grant(background, 7, ttl))
+		slow := server.AddDiskRule(sim.DiskRule{Delay: sim.Between(100*time.Millisecond, 200*time.Millisecond)})
+		for w.Sometimes()["coord: a lease expired"] == 0 {
+			w.Sleep(time.Millisecond)
+		}
+		server.JumpClock(-time.Minute)
+		kept := c.KeepAlive(background, 7)
+		slow()
+		w.Sleep(ttl / 2)
+		_, err := c.Lease(background, 7)
+		if kept == nil {
+			require.NoError(t, err, "its holder was told that it lives on")
+		} else {
+			tried++
+			require.ErrorIs(t, kept, coord.ErrNoLease)
+			require.ErrorIs(t, err, coord.ErrNoLease)
+		}
+	})
+	require.Positive(t, tried)
+}

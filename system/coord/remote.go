@@ -11,8 +11,8 @@ import (
 
 // RemoteConfig are the limits of a [Remote]. The zero value means the defaults.
 type RemoteConfig struct {
-	// Patience is for how long a call that can be repeated is, beside the deadline of its context.
-	// Default 5 s.
+	// Patience is for how long a call that can be repeated is repeated, unless its context ends before. Default
+	// 5 s.
 	Patience time.Duration
 	// Poll is how long a watcher waits for one answer. Default 2 s. It must be less than the
 	// CallTimeout of the rpc client.
@@ -46,7 +46,7 @@ func NewRemote(h host.Host, c *rpc.Client, cfg RemoteConfig) *Remote {
 	return &Remote{h: h, c: c, cfg: cfg}
 }
 
-// Close ends the connection, and all calls and watches with it.
+// Close ends the connection, and all calls and watches with it: they fail with rpc.ErrClosed.
 func (r *Remote) Close() { r.c.Close() }
 
 // repeat makes a call until it is answered, ctx ends or the patience does. May tells whether to
@@ -58,13 +58,13 @@ func (r *Remote) repeat(ctx context.Context, op string, may func(error) bool, ca
 	kind := ErrNotDone
 	for {
 		err := fromWire(op, call(ctx))
-		if err == nil || !passing(err) {
+		if err == nil || !open(err) {
 			return err
 		}
 		if errors.Is(err, ErrUnknown) {
 			kind = ErrUnknown
 		}
-		if !may(err) || wait.wait(ctx) != nil {
+		if !passing(err) || !may(err) || wait.wait(ctx) != nil {
 			// The call as a whole is not done only if no attempt of it may be.
 			return &CallError{Op: op, Kind: kind, Err: plain{err}}
 		}
@@ -77,7 +77,7 @@ type plain struct{ cause error }
 func (p plain) Error() string { return p.cause.Error() }
 
 func (p plain) Unwrap() error {
-	for _, err := range []error{context.Canceled, context.DeadlineExceeded} {
+	for _, err := range []error{context.Canceled, context.DeadlineExceeded, rpc.ErrClosed} {
 		if errors.Is(p.cause, err) {
 			return err
 		}

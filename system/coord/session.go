@@ -46,12 +46,18 @@ type Session struct {
 	sure   time.Time // until when the lease is there, by this machine's clock
 	lost   error
 	closed bool
-	parts  map[string]bool // the elections that it ever took part in
+	parts  map[string]*part // in elections, by their prefix
+}
+
+// part is a session's part in an election.
+type part struct {
+	campaigns uint64 // how many it began
+	puts      int    // how many puts of its key may still take effect, at most
 }
 
 // NewSession grants a lease and begins to keep it alive. Ctx bounds the granting only.
 func NewSession(ctx context.Context, h host.Host, c Client, cfg SessionConfig) (*Session, error) {
-	s := &Session{h: h, c: c, cfg: cfg.withDefaults(), mu: host.NewMutex(h, "coord session"), parts: map[string]bool{}}
+	s := &Session{h: h, c: c, cfg: cfg.withDefaults(), mu: host.NewMutex(h, "coord session"), parts: map[string]*part{}}
 	for s.id == 0 {
 		s.id = LeaseID(h.Rand().Uint64())
 	}
@@ -82,8 +88,7 @@ func (s *Session) Err() error {
 	return s.lost
 }
 
-// Close ends the session and revokes its lease, in one attempt or until ctx ends. If that fails the
-// lease runs out.
+// Close ends the session and revokes its lease, with one call of the client. If that fails the lease runs out.
 func (s *Session) Close(ctx context.Context) error {
 	s.mu.Lock()
 	if s.closed {
@@ -96,13 +101,51 @@ func (s *Session) Close(ctx context.Context) error {
 	return s.c.Revoke(ctx, s.id)
 }
 
-// takesPart records that the session takes part in an election, and tells whether it did before.
-func (s *Session) takesPart(prefix string) (before bool) {
+// campaigns counts another campaign in an election and returns its number, from 1.
+func (s *Session) campaigns(prefix string) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before = s.parts[prefix]
-	s.parts[prefix] = true
-	return before
+	p := s.partLocked(prefix)
+	p.campaigns++
+	return p.campaigns
+}
+
+// campaign is the number of the latest campaign in an election.
+func (s *Session) campaign(prefix string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.partLocked(prefix).campaigns
+}
+
+// putUnknown counts a put of the key in an election that may still take effect.
+func (s *Session) putUnknown(prefix string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.partLocked(prefix).puts++
+}
+
+// putArrived counts one that has: a key was found that no put is known to have made.
+func (s *Session) putArrived(prefix string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.partLocked(prefix)
+	p.puts = max(0, p.puts-1)
+}
+
+// putsUnknown is how many puts of the key may still take effect, at most.
+func (s *Session) putsUnknown(prefix string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.partLocked(prefix).puts
+}
+
+func (s *Session) partLocked(prefix string) *part {
+	p := s.parts[prefix]
+	if p == nil {
+		p = &part{}
+		s.parts[prefix] = p
+	}
+	return p
 }
 
 // Abandon ends the session without revoking its lease, which runs out.
@@ -133,7 +176,7 @@ func (s *Session) keep() {
 			}
 			if !passing(err) {
 				s.mu.Lock()
-				s.h.Sometimes("coord: a session was told that it is gone", s.lost == nil)
+				s.h.Sometimes("coord: a session was told that it is gone", s.lost == nil && errors.Is(err, ErrNoLease))
 				s.loseLocked(err)
 				s.mu.Unlock()
 				return

@@ -6,6 +6,7 @@ import "github.com/simrun-dev/simrun/system/host"
 // the calls.
 var _ = host.Declare(
 	"coord: a campaign found its own key after an unknown outcome",
+	"coord: a candidate's key came into being after it had left",
 	"coord: a candidate's key was gone before it led",
 	"coord: a client does not know what became of a transaction",
 	"coord: a keep-alive came too late",
@@ -16,6 +17,7 @@ var _ = host.Declare(
 	"coord: a watcher fell behind what is kept",
 	"coord: history was compacted",
 	"coord: several commands were synced at once",
+	"coord: the key of a candidate that leaves is gone already",
 	"coord: the log was rewritten",
 	"coord: the outcome of commands is not known to the server",
 )

@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -261,6 +262,24 @@ type image struct {
 	Leases    []leaseImage
 }
 
+// check tells whether a state can have this image.
+func (m image) check() error {
+	leases := map[LeaseID]bool{0: true}
+	for _, l := range m.Leases {
+		leases[l.ID] = true
+	}
+	latest := map[string]KeyValue{}
+	for _, kv := range m.Entries {
+		latest[kv.Key] = kv
+	}
+	for _, kv := range m.Entries {
+		if kv == latest[kv.Key] && !leases[kv.Lease] {
+			return fmt.Errorf("the key %q is under the lease %x, and there is none", kv.Key, uint64(kv.Lease))
+		}
+	}
+	return nil
+}
+
 type leaseImage struct {
 	_   struct{} `cbor:",toarray"`
 	ID  LeaseID
@@ -299,10 +318,7 @@ func (m image) state() *state {
 		}
 	}
 	slices.SortStableFunc(s.changes, func(a, b Event) int {
-		if a.ModRevision != b.ModRevision {
-			return int(int64(a.ModRevision) - int64(b.ModRevision))
-		}
-		return strings.Compare(a.Key, b.Key)
+		return cmp.Or(cmp.Compare(a.ModRevision, b.ModRevision), strings.Compare(a.Key, b.Key))
 	})
 	return s
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/simrun-dev/simrun/system/coord/wal"
 	"github.com/simrun-dev/simrun/system/host"
+	"github.com/simrun-dev/simrun/system/wal"
 )
 
 // StoreConfig are the limits of a [Store]. The zero value means the defaults.
@@ -49,6 +49,7 @@ type Store struct {
 	mu       *host.Mutex
 	state    *state
 	ends     map[LeaseID]time.Time // when leases end
+	ending   map[LeaseID]bool      // those whose time is over, and which are being revoked
 	advanced *host.Chan[struct{}]  // closed at the next revision
 	granted  *host.Chan[struct{}]  // of capacity 1: a lease was made
 }
@@ -60,6 +61,8 @@ type proposal struct {
 	err     error
 	answer  *host.Chan[struct{}] // of capacity 1
 }
+
+var logMagic = wal.Magic{'w', 'a', 'l', '1'}
 
 const (
 	logName = "coord.log"
@@ -79,7 +82,7 @@ func NewMemory(h host.Host, cfg StoreConfig) *Store {
 func Open(h host.Host, dir string, cfg StoreConfig) (*Store, error) {
 	s := newStore(h, cfg)
 	var err error
-	if s.log, err = wal.Open(h, dir, logName, s.replay); err != nil {
+	if s.log, err = wal.Open(h, dir, logName, logMagic, s.replay); err != nil {
 		if errors.Is(err, wal.ErrCorrupt) {
 			err = fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
@@ -101,6 +104,7 @@ func newStore(h host.Host, cfg StoreConfig) *Store {
 		mu:        host.NewMutex(h, "coord store"),
 		state:     newState(),
 		ends:      map[LeaseID]time.Time{},
+		ending:    map[LeaseID]bool{},
 		advanced:  host.NewChan[struct{}](h, "coord revisions", 0),
 		granted:   host.NewChan[struct{}](h, "coord leases", 1),
 	}
@@ -128,10 +132,13 @@ func (s *Store) Close() error {
 
 func (s *Store) replay(record []byte) error {
 	var commands []command
-	if err := decoding.Unmarshal(record, &commands); err != nil {
+	if err := wal.Decode(record, &commands); err != nil {
 		return err
 	}
 	for _, c := range commands {
+		if err := c.check(); err != nil {
+			return err
+		}
 		if c.Kind == commandImage {
 			s.state = c.Image.state()
 			continue
@@ -202,6 +209,7 @@ func (s *Store) commit(group []*proposal) {
 			}
 		case commandRevoke:
 			delete(s.ends, p.command.Lease)
+			delete(s.ending, p.command.Lease)
 		}
 	}
 	if s.state.revision > before {
@@ -219,7 +227,7 @@ func (s *Store) record(group []*proposal) *CallError {
 	for i, p := range group {
 		commands[i] = p.command
 	}
-	undone, err := s.log.Append(mustEncode(commands))
+	undone, err := s.log.Append(wal.Encode(commands))
 	switch {
 	case err == nil:
 		return nil
@@ -236,8 +244,9 @@ func (s *Store) maintain() {
 	history, revision := s.state.revision-s.state.compacted, s.state.revision
 	s.mu.Unlock()
 	if retain := Revision(max(s.cfg.Retain, 0)); s.cfg.Retain > 0 && history >= 2*retain {
-		s.commit([]*proposal{{op: "compact", command: command{Kind: commandCompact, Before: revision - retain}}})
-		s.h.Sometimes("coord: history was compacted", true)
+		p := &proposal{op: "compact", command: command{Kind: commandCompact, Before: revision - retain}}
+		s.commit([]*proposal{p})
+		s.h.Sometimes("coord: history was compacted", p.err == nil) // and else soon
 	}
 	if s.log == nil || s.log.Size() < s.rewriteAt {
 		return
@@ -246,7 +255,7 @@ func (s *Store) maintain() {
 	image := s.state.image()
 	s.mu.Unlock()
 	before := s.log.Size()
-	if err := s.log.Rewrite(mustEncode([]command{{Kind: commandImage, Image: &image}})); err != nil {
+	if err := s.log.Rewrite(wal.Encode([]command{{Kind: commandImage, Image: &image}})); err != nil {
 		s.h.Logf("coord: rewriting the log: %v", err)
 		s.rewriteAt = 2 * before
 		return
@@ -282,9 +291,11 @@ func (s *Store) over() (over []LeaseID, next time.Duration) {
 	now := s.h.Clock().Now()
 	next = time.Hour
 	for id, end := range s.ends {
-		if left := end.Sub(now); left > 0 {
+		if left := end.Sub(now); left > 0 && !s.ending[id] {
 			next = min(next, left)
 		} else {
+			// For good, also if the clock is set back before it is revoked.
+			s.ending[id] = true
 			over = append(over, id)
 		}
 	}
@@ -344,7 +355,7 @@ func (s *Store) KeepAlive(ctx context.Context, id LeaseID) error {
 	end, known := s.ends[id]
 	// One whose time is over is gone, though its keys are still there for a moment: expire is about
 	// to revoke it, or does so right now.
-	if l == nil || !known || !now.Before(end) {
+	if l == nil || !known || s.ending[id] || !now.Before(end) {
 		s.h.Sometimes("coord: a keep-alive came too late", l != nil)
 		return fmt.Errorf("%w: %x", ErrNoLease, uint64(id))
 	}

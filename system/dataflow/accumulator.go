@@ -16,7 +16,7 @@ func newAggregation(a Aggregate, columns []Column) (aggregation, error) {
 	if err != nil {
 		return aggregation{}, err
 	}
-	compiled := aggregation{Aggregate: a, arg: arg, column: -1, overflow: rowError(ErrOverflow, a.String())}
+	compiled := aggregation{Aggregate: a, arg: arg, column: -1, overflow: rowError(ErrOverflow, a.Over(columns))}
 	if a.Func != AggCountAll && a.Arg.Func == FuncColumn {
 		compiled.column = a.Arg.Column
 	}

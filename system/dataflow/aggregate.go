@@ -57,14 +57,17 @@ func (a Aggregate) Of(distinct bool) Aggregate {
 }
 
 // String is "sum(#1)", or "count(DISTINCT #1)".
-func (a Aggregate) String() string {
+func (a Aggregate) String() string { return a.Over(nil) }
+
+// Over is String, only that columns are called by their names, as [Expr.Over] says.
+func (a Aggregate) Over(columns []Column) string {
 	switch {
 	case a.Func == AggCountAll:
 		return string(a.Func)
 	case a.Distinct:
-		return fmt.Sprintf("%s(DISTINCT %v)", a.Func, a.Arg)
+		return fmt.Sprintf("%s(DISTINCT %s)", a.Func, a.Arg.Over(columns))
 	}
-	return fmt.Sprintf("%s(%v)", a.Func, a.Arg)
+	return fmt.Sprintf("%s(%s)", a.Func, a.Arg.Over(columns))
 }
 
 // compile checks the aggregate, and returns its argument and the type of its result. The error

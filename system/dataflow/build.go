@@ -134,7 +134,7 @@ func (b *builder) linear(n *node, p Plan) (operator, []Plan, error) {
 				return nil, nil, err
 			}
 			step.exprs = append(step.exprs, t.eval)
-			columns = append(columns, Column{Type: t.ColumnType})
+			columns = append(columns, exprColumn(e, t, columns))
 		}
 		l.projects = l.projects || p.Op == OpProject
 		for _, e := range exprs {
@@ -157,7 +157,7 @@ func newReduce(n *node, p Plan, columns []Column, expiry []expiringColumn) (*red
 	if err != nil {
 		return nil, err
 	}
-	r := &reduce{node: n, keyer: k, groups: map[string]*group{}, queue: newExpiryQueue(expiry)}
+	r := &reduce{node: n, keyer: k, groups: map[string]*group{}, queue: newExpiryQueue(expiry), byDefault: p.Default}
 	for _, a := range p.Aggregates {
 		compiled, err := newAggregation(a, columns)
 		if err != nil {
@@ -171,6 +171,10 @@ func newReduce(n *node, p Plan, columns []Column, expiry []expiringColumn) (*red
 		default:
 			r.evaluated = true
 		}
+	}
+	if r.byDefault != "" { // it is there from the beginning
+		r.touch(r.create(""))
+		n.graph.starts = true
 	}
 	return r, nil
 }

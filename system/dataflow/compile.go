@@ -14,7 +14,8 @@ type typed struct {
 // call is a function's application, while it is compiled.
 type call struct {
 	Expr
-	args []typed
+	args    []typed
+	columns []Column // of the rows
 }
 
 // function is what is known of a function: how many arguments it takes, and how to compile it. A
@@ -72,10 +73,10 @@ func init() {
 
 // compile checks the expression's types over rows of these columns. The error is a [*TypeError].
 func compile(e Expr, columns []Column) (typed, error) {
-	c := &call{Expr: e}
+	c := &call{Expr: e, columns: columns}
 	switch e.Func {
 	case FuncColumn:
-		return c.column(columns)
+		return c.column()
 	case FuncLiteral:
 		return c.literal()
 	}
@@ -96,12 +97,12 @@ func compile(e Expr, columns []Column) (typed, error) {
 	return f.compile(c)
 }
 
-func (c *call) column(columns []Column) (typed, error) {
+func (c *call) column() (typed, error) {
 	i := c.Column
-	if i < 0 || i >= len(columns) {
-		return c.fail("the input has %d columns", len(columns))
+	if i < 0 || i >= len(c.columns) {
+		return c.fail("the input has %d columns", len(c.columns))
 	}
-	return typed{columns[i].Type, func(row []Datum) (Datum, *RowError) { return row[i], nil }}, nil
+	return typed{c.columns[i].Type, func(row []Datum) (Datum, *RowError) { return row[i], nil }}, nil
 }
 
 func (c *call) literal() (typed, error) {
@@ -117,7 +118,7 @@ func (c *call) fail(format string, args ...any) (typed, error) {
 }
 
 // error prepares the error for rows on which the call fails.
-func (c *call) error(cause error) *RowError { return rowError(cause, c.Expr.String()) }
+func (c *call) error(cause error) *RowError { return rowError(cause, c.Expr.Over(c.columns)) }
 
 // nullable tells whether any argument is.
 func (c *call) nullable() bool {

@@ -44,6 +44,7 @@ type Dataflow struct {
 	output      Output
 	dropped     int64
 	constants   []constant
+	starts      bool // there is something at AsOf, whatever the inputs are
 	pendingSize Size
 }
 
@@ -122,7 +123,7 @@ func New(plan Plan, config Config) (*Dataflow, error) {
 		d.output.Upper = persist.Empty()
 		return d, nil
 	}
-	if len(d.constants) > 0 {
+	if d.starts || len(d.constants) > 0 {
 		t := d.at(d.asOf)
 		for _, c := range d.constants {
 			t.parts = append(t.parts, part{c.node, c.rows})

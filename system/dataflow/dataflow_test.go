@@ -117,8 +117,8 @@ func TestFiltersInARow(t *testing.T) {
 func TestOverflowComesAndGoes(t *testing.T) {
 	tb := newTable(t, byKey(dataflow.Sum(dataflow.Col(1)), dataflow.Avg(dataflow.Col(1))))
 	tb.batch(batch{plus("a", math.MaxInt64), plus("b", 1)}, "('a', 9223372036854775807, 9.223372036854776e+18):+1", "('b', 1, 1.0):+1")
-	tb.batch(batch{plus("a", 1)}, "('a', 9223372036854775807, 9.223372036854776e+18):-1", "out of range in sum(#1):+1")
-	tb.batch(batch{minus("a", math.MaxInt64)}, "out of range in sum(#1):-1", "('a', 1, 1.0):+1")
+	tb.batch(batch{plus("a", 1)}, "('a', 9223372036854775807, 9.223372036854776e+18):-1", "out of range in sum(v):+1")
+	tb.batch(batch{minus("a", math.MaxInt64)}, "out of range in sum(v):-1", "('a', 1, 1.0):+1")
 }
 
 func TestFloatSumsForget(t *testing.T) {
@@ -175,8 +175,8 @@ func TestLeftJoinOfNulls(t *testing.T) {
 func TestErrorsPerRow(t *testing.T) {
 	tb := newTable(t, dataflow.Get("t").Map(dataflow.Div(dataflow.Lit(dataflow.Int(6)), dataflow.Col(1))).Project(0, 4))
 	tb.batch(batch{plus("a", 2), plus("b", 0), plus("c", 0), plus("d")},
-		"('a', 3):+1", "('d', NULL):+1", "division by zero in (6 / #1):+2")
-	tb.batch(batch{minus("b", 0)}, "division by zero in (6 / #1):-1")
+		"('a', 3):+1", "('d', NULL):+1", "division by zero in (6 / v):+2")
+	tb.batch(batch{minus("b", 0)}, "division by zero in (6 / v):-1")
 }
 
 func TestProjectionsInARow(t *testing.T) {
@@ -197,6 +197,41 @@ func TestOrDefault(t *testing.T) {
 	tb.batch(nil, "(0, NULL):+1")
 	tb.batch(batch{plus("a", 4)}, "(0, NULL):-1", "(1, 4):+1")
 	tb.batch(batch{minus("a", 4)}, "(1, 4):-1", "(0, NULL):+1")
+}
+
+// TestOverflowIsNoEmptyInput: where an aggregate of all rows is an error, its defaults don't stand.
+func TestOverflowIsNoEmptyInput(t *testing.T) {
+	plan := dataflow.Get("t").Reduce(nil, dataflow.Sum(dataflow.Col(1)), dataflow.CountAll()).
+		OrDefault(dataflow.NullOf(dataflow.KindInt64), dataflow.Lit(dataflow.Int(0)))
+	tb := newTable(t, plan)
+	tb.batch(nil, "(NULL, 0):+1")
+	tb.batch(batch{plus("a", math.MaxInt64), plus("a", 1)}, "(NULL, 0):-1", "out of range in sum(v):+1")
+	tb.batch(batch{minus("a", 1)}, "out of range in sum(v):-1", "(9223372036854775807, 1):+1")
+	tb.batch(batch{minus("a", math.MaxInt64)}, "(9223372036854775807, 1):-1", "(NULL, 0):+1")
+	tb.batch(batch{minus("a", 4)}, "(NULL, 0):-1", "negative multiplicity in group ():+1")
+	tb.batch(batch{plus("a", 4)}, "negative multiplicity in group ():-1", "(NULL, 0):+1")
+
+	sources := dataflow.Catalog{"t": wide}
+	_, err := dataflow.Get("t").Reduce(nil, dataflow.CountAll()).OrDefault(dataflow.Lit(dataflow.String("none"))).Schema(sources)
+	require.ErrorContains(t, err, "is of kind string")
+	wrong := dataflow.Get("t").Reduce([]dataflow.Expr{dataflow.Col(0)}, dataflow.CountAll())
+	wrong.Default = dataflow.Pack(dataflow.String("a"), dataflow.Int(0))
+	_, err = wrong.Schema(sources)
+	require.ErrorContains(t, err, "without a group key")
+}
+
+// TestErrorsNameColumns: by name where there is one of that name, which a computed column takes from its expression.
+func TestErrorsNameColumns(t *testing.T) {
+	six, v := dataflow.Lit(dataflow.Int(6)), dataflow.Get("t").Project(1)
+	for want, plan := range map[string]dataflow.Plan{
+		"division by zero in (6 / v)":       v.Map(dataflow.Div(six, dataflow.Col(0))),
+		"division by zero in (6 / (v + v))": v.Map(dataflow.Add(dataflow.Col(0), dataflow.Col(0))).Map(dataflow.Div(six, dataflow.Col(1))),
+		"division by zero in (6 / amount)":  v.As("amount").Filter(dataflow.Eq(six, dataflow.Div(six, dataflow.Col(0)))),
+		"division by zero in (6 / v#1)":     v.Join(v, dataflow.On{}).Reduce([]dataflow.Expr{dataflow.Div(six, dataflow.Col(1))}),
+		"division by zero in (6 / #0)":      v.As("").Map(dataflow.Div(six, dataflow.Col(0))),
+	} {
+		newTable(t, plan).batch(batch{plus("a", 0)}, want+":+1")
+	}
 }
 
 func TestExpiry(t *testing.T) {
@@ -376,5 +411,5 @@ func TestSharedErrors(t *testing.T) {
 	require.NoError(t, tb.flow.PushErrors("t", []dataflow.ErrorUpdate{
 		{Err: dataflow.NewRowError(dataflow.ErrInvalidCast, "there"), Diff: 2},
 	}))
-	tb.batch(batch{plus("a", 0), plus("b", 1)}, "():+2", "division by zero in (#1 / #1):+3", "invalid cast in there:+6")
+	tb.batch(batch{plus("a", 0), plus("b", 1)}, "():+2", "division by zero in (v / v):+3", "invalid cast in there:+6")
 }

@@ -14,6 +14,9 @@
 // of t, whatever the batches, the budgets and the order in which sources advance. An
 // [Arrangement] keeps an output for reading as of any time in [since, upper).
 //
+// A plan that is to run on several workers is cut into stages by [Partition]; [Router] and [Gather] take what one
+// stage puts out to the next.
+//
 // Nothing here does I/O, knows a clock or starts a task, and a value of these types is for one
 // task at a time.
 //

@@ -78,5 +78,5 @@ func ExampleCompile() {
 	// ((#0 / #1) > 3) bool? <nil>
 	// true <nil>
 	// NULL <nil>
-	// NULL division by zero in (#0 / #1)
+	// NULL division by zero in (price / n)
 }

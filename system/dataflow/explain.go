@@ -38,7 +38,11 @@ func (p Plan) line() string {
 	case OpProject:
 		return fmt.Sprintf("Project %v", p.Columns)
 	case OpReduce:
-		return fmt.Sprintf("Reduce by [%s] [%s]", join(p.Exprs), join(p.Aggregates))
+		line := fmt.Sprintf("Reduce by [%s] [%s]", join(p.Exprs), join(p.Aggregates))
+		if p.Default != "" {
+			line += " or " + p.Default.String()
+		}
+		return line
 	case OpDistinct:
 		return "Distinct"
 	case OpUnion:

@@ -210,26 +210,45 @@ func (e Expr) columns() int {
 }
 
 // String prints the expression in the manner of SQL; columns are #0, #1, ...
-func (e Expr) String() string {
+func (e Expr) String() string { return e.Over(nil) }
+
+// Over is String, only that columns are called by their names: "a", or "a#2" if it is not the only one of that
+// name. What has no name stays #2.
+func (e Expr) Over(columns []Column) string {
 	var b strings.Builder
-	e.print(&b)
+	e.print(&b, columns)
 	return b.String()
 }
 
-func (e Expr) print(b *strings.Builder) {
+// nameOf is what a column is called.
+func nameOf(column int, columns []Column) string {
+	position := "#" + strconv.Itoa(column)
+	if column < 0 || column >= len(columns) || columns[column].Name == "" {
+		return position
+	}
+	name := columns[column].Name
+	for i, c := range columns {
+		if i != column && c.Name == name {
+			return name + position
+		}
+	}
+	return name
+}
+
+func (e Expr) print(b *strings.Builder, columns []Column) {
 	list := func(separator string, args []Expr) {
 		b.WriteByte('(')
 		for i, a := range args {
 			if i > 0 {
 				b.WriteString(separator)
 			}
-			a.print(b)
+			a.print(b, columns)
 		}
 		b.WriteByte(')')
 	}
 	switch e.Func {
 	case FuncColumn:
-		b.WriteString("#" + strconv.Itoa(e.Column))
+		b.WriteString(nameOf(e.Column, columns))
 	case FuncLiteral:
 		b.WriteString(e.Literal.String())
 		if e.Literal.IsNull() {

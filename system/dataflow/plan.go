@@ -48,8 +48,9 @@ type Plan struct {
 	Exprs []Expr `cbor:"7,keyasint,omitempty"`
 	// Columns are those that OpProject keeps, the group of OpTopK, or the one column of OpExpire.
 	Columns []int `cbor:"8,keyasint,omitempty"`
-	// Aggregates are those of OpReduce.
+	// Aggregates are those of OpReduce, and Default, if not "", is its row for an input without rows.
 	Aggregates []Aggregate `cbor:"9,keyasint,omitempty"`
+	Default    Row         `cbor:"16,keyasint,omitzero"`
 	// On are the pairs of columns that OpJoin compares. Outer keeps rows of the left input that
 	// match none.
 	On    []On `cbor:"10,keyasint,omitempty"`
@@ -172,7 +173,14 @@ func (p Plan) Expire(column int, after int64) Plan {
 // columns' kinds. It makes an aggregate without a group key what SQL says:
 //
 //	p.Reduce(nil, CountAll()).OrDefault(Lit(Int(0)))
+//
+// Such an aggregate has the defaults only where its input has no rows, and not where it is an error, as a sum that is
+// out of range.
 func (p Plan) OrDefault(defaults ...Expr) Plan {
+	if row, ok := literals(defaults); ok && p.Op == OpReduce && len(p.Exprs) == 0 && p.Default == "" {
+		p.Default = row
+		return p
+	}
 	one := Constant(nil, RowCount{Count: 1})
 	columns := make([]int, len(defaults))
 	for i := range columns {
@@ -181,6 +189,18 @@ func (p Plan) OrDefault(defaults ...Expr) Plan {
 	present := p.Project().Distinct()
 	absent := Union(one, present.Negate()).Map(defaults...)
 	return Union(p, absent)
+}
+
+// literals is the row of some literals, if that is what they are.
+func literals(exprs []Expr) (row Row, ok bool) {
+	data := make([]Datum, len(exprs))
+	for i, e := range exprs {
+		if e.Func != FuncLiteral {
+			return "", false
+		}
+		data[i] = e.Literal
+	}
+	return Pack(data...), len(data) > 0
 }
 
 // Sources are the sources that the plan reads, sorted.

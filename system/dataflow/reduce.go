@@ -13,6 +13,8 @@ type reduce struct {
 	groups  map[string]*group
 	touched []*group
 	queue   expiryQueue
+	// byDefault, if not "", is the row of the one group while it is empty.
+	byDefault Row
 }
 
 // group is the rows of one key.
@@ -54,11 +56,16 @@ func (r *reduce) update(d delta) *RowError {
 			g.accumulators[i].add(a, r.values[i], r.encoded[i], d.diff)
 		}
 	}
+	r.touch(g)
+	return nil
+}
+
+// touch notes that the group's result may have changed.
+func (r *reduce) touch(g *group) {
 	if !g.touched {
 		g.touched = true
 		r.touched = append(r.touched, g)
 	}
-	return nil
 }
 
 func (r *reduce) create(key string) *group {
@@ -159,7 +166,7 @@ func (r *reduce) isEmpty(g *group) bool {
 func (r *reduce) result(g *group) (row Row, failed *RowError, known bool) {
 	if g.rows <= 0 {
 		if r.isEmpty(g) {
-			return "", nil, false
+			return r.byDefault, nil, r.byDefault != ""
 		}
 		return "", r.negative(g), true
 	}

@@ -32,7 +32,7 @@ var rowErrorCauses = [...]error{
 type RowError struct {
 	_    struct{} `cbor:",toarray"`
 	Code uint8
-	// Where prints the expression, the aggregate or the group.
+	// Where prints the expression or the aggregate, with the names of columns (see [Expr.Over]), or the group.
 	Where string
 }
 

@@ -148,7 +148,7 @@ func (p Plan) checkMap(_ Catalog, in []relation) (relation, error) {
 
 // exprColumn is the column that an expression makes. A plain column stays what it was.
 func exprColumn(e Expr, t typed, columns []Column) Column {
-	c := Column{Name: e.String(), Type: t.ColumnType}
+	c := Column{Name: e.Over(columns), Type: t.ColumnType}
 	if e.Func == FuncColumn {
 		c.Name, c.TimeIndex = columns[e.Column].Name, columns[e.Column].TimeIndex
 	}
@@ -241,11 +241,29 @@ func (p Plan) checkReduce(_ Catalog, in []relation) (relation, error) {
 		if err != nil {
 			return r, err
 		}
-		r.Columns = append(r.Columns, Column{Name: a.String(), Type: t})
+		r.Columns = append(r.Columns, Column{Name: a.Over(in[0].Columns), Type: t})
 	}
 	r.Keys = [][]int{key}
 	r.expiry = expireExprs(in[0].expiry, p.Exprs, 0, false)
-	return r, nil
+	return r, p.checkDefault(&r)
+}
+
+// checkDefault checks the row for an empty input, in which there may be NULL where else there is none.
+func (p Plan) checkDefault(r *relation) error {
+	if p.Default == "" {
+		return nil
+	}
+	if len(p.Exprs) > 0 {
+		return errors.New("a default is for an aggregate without a group key")
+	}
+	data, err := p.Default.Unpack()
+	if err != nil {
+		return err
+	}
+	for i := range min(len(data), len(r.Columns)) {
+		r.Columns[i].Type.Nullable = r.Columns[i].Type.Nullable || data[i].IsNull()
+	}
+	return r.Check(p.Default)
 }
 
 func (p Plan) checkDistinct(_ Catalog, in []relation) (relation, error) {

@@ -16,6 +16,12 @@ type Config struct {
 	// SendBufRows is how many rows a table's buffer holds before whoever inserts has to wait. Default
 	// 4 * BatchSize.
 	SendBufRows int
+	// InsertTimeout is how long an insert waits for room, whether its caller still waits for it or not. Then it
+	// counts as not having come. Default 2 s.
+	InsertTimeout time.Duration
+	// HoldCap is how many batches are held back for a flow that does not have yet what its table held. When
+	// there are more, the oldest are dropped, and the table has to be read again. Default 2048.
+	HoldCap int
 	// BatchSize is how many rows the run loop would like to have at a time. Default 524288.
 	BatchSize int
 	// RunInterval is how long the run loop waits at most. Default 1 s.
@@ -55,6 +61,8 @@ func (c Config) withDefaults() Config {
 	def(&c.Workers, 2)
 	def(&c.BroadcastCap, 1024)
 	def(&c.SendBufCap, 2048)
+	wait(&c.InsertTimeout, 2*time.Second)
+	def(&c.HoldCap, 2048)
 	def(&c.BatchSize, 32*16384)
 	def(&c.SendBufRows, 4*c.BatchSize)
 	wait(&c.RunInterval, time.Second)

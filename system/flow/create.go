@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
+	"github.com/simrun-dev/simrun/system/dataflow"
 	"github.com/simrun-dev/simrun/system/flow/catalog"
 	"github.com/simrun-dev/simrun/system/flow/planner"
 	"github.com/simrun-dev/simrun/system/host"
@@ -25,6 +27,9 @@ func (m *Manager) CreateFlow(ctx context.Context, args CreateFlowArgs) (*catalog
 	defer m.ddl.Unlock()
 	old := m.context.flow(args.ID)
 	if done, err := m.settled(old, &args); done || err != nil {
+		if done {
+			err = m.clear(ctx, args.ID)
+		}
 		return nil, err
 	}
 	r, err := m.create(ctx, args, old)
@@ -37,7 +42,7 @@ func (m *Manager) CreateFlow(ctx context.Context, args CreateFlowArgs) (*catalog
 
 // settled tells whether nothing is to be done, given the flow of that id, nil if there is none.
 func (m *Manager) settled(old *registration, args *CreateFlowArgs) (done bool, err error) {
-	if r, ok := m.context.dropRevision(args.ID); ok && r >= args.Revision {
+	if r, ok := m.context.dropRevision(args.ID); ok && args.Revision != 0 && r >= args.Revision {
 		return false, fmt.Errorf("%w: flow %s", ErrSuperseded, args.Name)
 	}
 	switch {
@@ -66,30 +71,33 @@ func (m *Manager) create(ctx context.Context, args CreateFlowArgs, old *registra
 	if err != nil {
 		return nil, err
 	}
-	args.Sources = []catalog.TableID{query.Table.ID}
+	graph, err := dataflow.New(query.Plan, dataflow.Config{Sources: query.Catalog()})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidQuery, err)
+	}
 	src, err := m.openSource(ctx, query.Table)
 	if err != nil {
 		return nil, err
 	}
 	if !exists {
-		// The last step that can fail.
+		// The last step that can fail, but for a worker that is gone.
 		if _, err := m.createTableFromRelation(ctx, args.Sink, query); err != nil {
-			m.context.release()
+			m.context.tidy()
 			return nil, err
 		}
 	}
-	r := &registration{args: args, query: query, sub: src.subscribe(args.ID), errs: newErrCollector(m.h, m.cfg.MaxErrors)}
-	if err := m.place(ctx, r, old); err != nil {
+	r := &registration{
+		args: args, query: query, sub: src.subscribe(args.ID), errs: newErrCollector(m.h, m.cfg.MaxErrors), landing: newLanding(m.h),
+	}
+	if err := m.place(ctx, r, old, graph); err != nil {
 		src.unsubscribe(r.sub)
-		m.context.release()
+		m.context.tidy()
 		return nil, err
 	}
-	if old != nil {
-		err = m.supersede(ctx, old, r)
-	}
 	r.life, r.end = host.WithCancel(m.h, context.Background())
-	m.context.register(r)
-	m.context.release() // it may read another table than before
+	m.context.register(r) // before what the other one has left is discarded, of which a flush must not say that it is written
+	err = m.supersede(ctx, old, r)
+	m.context.tidy() // it may read another table than before
 	m.tell(FlowCreated{Node: m.node, Flow: args.ID, Revision: args.Revision, Worker: r.worker.number})
 	if err != nil {
 		m.startRefill(r)
@@ -97,18 +105,17 @@ func (m *Manager) create(ctx context.Context, args CreateFlowArgs, old *registra
 	return r, err
 }
 
-// plan turns the text of a flow into a plan over its sources, which are all it may read.
+// plan turns the text of a flow into a plan over its source, which is all it may read.
 func (m *Manager) plan(ctx context.Context, args *CreateFlowArgs) (*planner.Query, error) {
-	if args.ExpireAfter < catalog.NoExpiry || args.ExpireAfter > maxExpireAfter {
+	if args.ExpireAfter < catalog.NoExpiry || args.ExpireAfter > catalog.MaxExpireAfter {
 		return nil, fmt.Errorf("%w: EXPIRE AFTER %d s", ErrInvalidQuery, args.ExpireAfter)
 	}
-	var sources []*catalog.Table
-	for _, id := range args.Sources {
-		t, err := m.meta.TableByID(ctx, id)
-		if err != nil {
-			return nil, planned(err)
-		}
-		sources = append(sources, t)
+	if len(args.Sources) != 1 {
+		return nil, fmt.Errorf("%w: a flow reads one table, not %d", ErrInvalidQuery, len(args.Sources))
+	}
+	source, err := m.meta.TableByID(ctx, args.Sources[0])
+	if err != nil {
+		return nil, planned(err)
 	}
 	parsed, err := sql.ParseStatement(args.SQL)
 	if err != nil {
@@ -119,21 +126,17 @@ func (m *Manager) plan(ctx context.Context, args *CreateFlowArgs) (*planner.Quer
 		return nil, fmt.Errorf("%w: a flow's query is a SELECT", ErrInvalidQuery)
 	}
 	query, err := m.engine(q, func(name catalog.Name) (*catalog.Table, error) {
-		i := slices.IndexFunc(sources, func(t *catalog.Table) bool { return t.Name == name })
-		if i < 0 {
+		if source.Name != name {
 			return nil, &catalog.NotFoundError{What: "table", Name: name}
 		}
-		return sources[i], nil
+		return source, nil
 	}, args.ExpireAfter)
 	return query, planned(err)
 }
 
-// maxExpireAfter is how many seconds are not too many milliseconds to be told apart from now.
-const maxExpireAfter = 1 << 50
-
 // fits tells whether the sink exists; if it does and is not fit for the query, that is an error.
 func (m *Manager) fits(ctx context.Context, name catalog.Name, query *planner.Query) (exists bool, err error) {
-	table, err := m.tryFetchExistingTable(ctx, name)
+	table, err := m.existingTable(ctx, name)
 	if err != nil || table == nil {
 		return false, err
 	}
@@ -163,30 +166,94 @@ func (m *Manager) openSource(ctx context.Context, table *catalog.Table) (*source
 }
 
 // place starts a flow on a worker: where it was, if it takes the place of another.
-func (m *Manager) place(ctx context.Context, r, old *registration) (err error) {
+func (m *Manager) place(ctx context.Context, r, old *registration, graph *dataflow.Dataflow) (err error) {
 	if old != nil {
 		r.worker = old.worker
 	} else if r.worker, err = m.getWorkerHandleForCreateFlow(); err != nil {
 		return err
 	}
+	hold := m.cfg.HoldCap
+	if m.h.Buggify("flow/hold little back") {
+		hold = 1
+	}
 	// Whether the worker has done it must not be left open.
 	return r.worker.createFlow(context.WithoutCancel(ctx), createRequest{
-		args: r.args, query: r.query, sub: r.sub, sink: m.context.sink(m.h, r.args.Sink), errs: r.errs, tell: m.tell, node: m.node,
+		args: r.args, query: r.query, graph: graph, sub: r.sub, sink: m.context.sink(m.h, r.args.Sink), landing: r.landing, errs: r.errs,
+		hold: hold, tell: m.tell, node: m.node,
 	})
 }
 
-// supersede clears away what a flow leaves that was replaced.
+// supersede clears away what earlier definitions of a flow leave: old, if the node ran that, and those of
+// earlier lives.
 func (m *Manager) supersede(ctx context.Context, old, by *registration) error {
-	m.h.Sometimes("flow: a flow was replaced", true)
-	old.end()
-	if s := m.context.source(old.query.Table.ID); s != nil {
-		s.unsubscribe(old.sub)
+	if old != nil {
+		m.h.Sometimes("flow: a flow was replaced", true)
+		old.end()
+		if s := m.context.source(old.query.Table.ID); s != nil {
+			s.unsubscribe(old.sub)
+		}
+		m.leave(by.args.ID, old.args.Sink)
 	}
-	if old.args.Sink == by.args.Sink {
-		// What it left comes before what its successor says.
+	m.leave(by.args.ID, by.args.Earlier...)
+	// What they left for the sink that their successor has comes before what that says.
+	m.left[by.args.ID] = slices.DeleteFunc(m.left[by.args.ID], func(n catalog.Name) bool { return n == by.args.Sink })
+	return m.clear(ctx, by.args.ID)
+}
+
+// leave notes sinks into which nothing of a flow may come any more. The caller holds ddl.
+func (m *Manager) leave(id catalog.FlowID, sinks ...catalog.Name) {
+	for _, sink := range sinks {
+		if !slices.Contains(m.left[id], sink) {
+			m.left[id] = append(m.left[id], sink)
+		}
+	}
+}
+
+// clear makes sure that nothing of a flow's earlier definitions will be written any more. When it fails it
+// has to be tried again. The caller holds ddl.
+func (m *Manager) clear(ctx context.Context, id catalog.FlowID) error {
+	for len(m.left[id]) > 0 {
+		if err := m.silence(ctx, id, m.left[id][0]); err != nil {
+			return err
+		}
+		m.left[id] = m.left[id][1:]
+	}
+	delete(m.left, id)
+	return nil
+}
+
+// clearAll is clear of all flows that need it.
+func (m *Manager) clearAll(ctx context.Context) error {
+	m.ddl.Lock()
+	defer m.ddl.Unlock()
+	var errs []error
+	for _, id := range slices.Sorted(maps.Keys(m.left)) {
+		errs = append(errs, m.clear(ctx, id))
+	}
+	return errors.Join(errs...)
+}
+
+// beginAnew lets a flow begin anew as it is defined, unless it was removed or replaced meanwhile.
+func (m *Manager) beginAnew(ctx context.Context, r *registration) error {
+	m.ddl.Lock()
+	defer m.ddl.Unlock()
+	if m.context.flow(r.args.ID) != r {
 		return nil
 	}
-	return m.silence(ctx, old.args.ID, old.args.Sink)
+	again, err := m.create(ctx, r.args, r)
+	if err == nil {
+		m.startRefill(again)
+	}
+	return err
+}
+
+// evict stops a flow that can't begin anew as things are, and that the catalog may still have.
+func (m *Manager) evict(ctx context.Context, r *registration) {
+	m.h.Sometimes("flow: a flow can't begin anew", true)
+	_, _ = r.worker.RemoveFlow(context.WithoutCancel(ctx), r.args.ID)
+	m.context.remove(r.args.ID)
+	m.context.tidy()
+	r.end()
 }
 
 // RemoveFlow stops a flow. When it returns nil, nothing of it will be written any more, nor of what an
@@ -203,10 +270,15 @@ func (m *Manager) RemoveFlow(ctx context.Context, drop DropFlow) error {
 	}
 	m.context.remove(drop.ID)
 	m.context.drop(drop.ID, drop.Revision)
+	m.leave(drop.ID, drop.Sink)
+	m.leave(drop.ID, drop.Earlier...)
 	if r != nil {
 		r.end()
+		m.leave(drop.ID, r.args.Sink) // which the catalog may have replaced without the node
+		m.leave(drop.ID, r.args.Earlier...)
 	}
-	errs = append(errs, m.silence(ctx, drop.ID, drop.Sink))
+	errs = append(errs, m.clear(ctx, drop.ID))
+	m.context.tidy()
 	err := errors.Join(errs...)
 	if err == nil {
 		m.tell(FlowRemoved{Node: m.node, Flow: drop.ID})

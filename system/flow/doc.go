@@ -19,17 +19,22 @@
 // A flow keeps nothing on disk. It starts with a refill, a snapshot of its table up to some change, and
 // takes the changes from that on: see [RefillTask]. The first result of a refill is the whole result, and
 // what else the sink has, from before a restart or a replacement, is taken out of it: a flow owns its sink.
-// Two flows may share one, and then that is not done.
+// Two flows may share one, also on two nodes, and then that is not done.
 //
 // Each write into a sink is one transaction with a stamp, (life of the node, number), and a sink refuses a
 // stamp that is not later than the last. A write whose outcome is unknown is repeated under its stamp; one
-// of an earlier life that is still on its way comes too late. A flow that is removed waits for such a fence.
+// of an earlier life that is still on its way comes too late. A flow that is removed or replaced waits for such
+// a fence in all sinks that it ever had.
+//
+// A flow begins anew by itself when it has missed more than frontends remember, and when its sink was dropped
+// and made anew. A sink that is gone stays so.
 //
 // # Flushing
 //
 // [Manager.FlushFlow] makes sure that all changes acknowledged before it are in the sink: it fetches what
-// is missing, waits for inserts in progress (which never wait for it), empties the buffers, runs the
-// workers and writes.
+// is missing, waits for the refill and for inserts in progress (which never wait for it), empties the buffers,
+// runs the workers and writes; and once more if the flow has begun anew meanwhile. It is for the flow as the
+// catalog has it: a node that runs an earlier definition refuses.
 //
 // # Where it differs from the original
 //

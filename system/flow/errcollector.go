@@ -4,7 +4,7 @@ import (
 	"github.com/simrun-dev/simrun/system/host"
 )
 
-// errCollector keeps a flow's latest errors until they are logged.
+// errCollector keeps a flow's errors until they are logged: the first ones, and how many more there were.
 type errCollector struct {
 	mu   *host.Mutex
 	max  int

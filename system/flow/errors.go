@@ -38,7 +38,8 @@ var (
 	ErrUnexpected = &rpc.Error{Code: "flow/unexpected", Message: "unexpected request"}
 )
 
-// refused are the errors of a request that was not carried out and leaves nothing behind.
+// refused are the errors of a request that was not carried out and leaves nothing behind: they come before its
+// sink is made, or of who was faster to make it.
 var refused = []error{ErrFlowExists, ErrTableNotFound, ErrInvalidQuery, ErrUnsupported, ErrSuperseded, ErrUnexpected}
 
 // IsRefused tells whether an error of a request to create a flow says that it surely was not created,

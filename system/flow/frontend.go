@@ -46,7 +46,7 @@ type WriteRequest struct {
 	Table catalog.TableID
 	Stamp Stamp
 	// Requests are in the order in which they take effect. Rows to insert have all the sink's columns;
-	// of those to delete, the columns of its key.
+	// of those to delete, the columns of its key, unless they are whole.
 	Requests []DiffRequest
 }
 

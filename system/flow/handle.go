@@ -23,7 +23,7 @@ func (m *Manager) Handle(ctx context.Context, r FlowRequest) (FlowResponse, erro
 	case r.Drop != nil:
 		return FlowResponse{}, m.RemoveFlow(ctx, *r.Drop)
 	case r.Flush != nil:
-		rows, err := m.FlushFlow(ctx, r.Flush.ID)
+		rows, err := m.FlushFlow(ctx, *r.Flush)
 		if err != nil {
 			return FlowResponse{}, err
 		}

@@ -10,12 +10,14 @@ import (
 )
 
 // HandleInserts takes in changes of tables. Rows are put in the order of the table's columns, those that
-// are left out by their defaults. It waits while a table's buffer is full, and never for a flush.
+// are left out by their defaults. It waits while a table's buffer is full, for a while, and never for a flush.
 //
 // The errors are [ErrTableNotFound] if no flow here reads the table, [ErrInvalidInsert], or the
 // context's. What came before the request that failed is taken in.
 func (m *Manager) HandleInserts(ctx context.Context, inserts InsertRequests) (FlowResponse, error) {
 	defer m.flush.read()()
+	ctx, cancel := m.h.Clock().WithTimeout(ctx, m.cfg.InsertTimeout)
+	defer cancel()
 	for _, r := range inserts.Requests {
 		if err := m.handleInsert(ctx, r); err != nil {
 			return FlowResponse{}, fmt.Errorf("insert into flows %v: %w", m.readers(r.Region.Table()), err)
@@ -36,21 +38,20 @@ func (m *Manager) handleInsert(ctx context.Context, r InsertRequest) error {
 	if src == nil {
 		return fmt.Errorf("%w: no flow on this node reads table %s", ErrTableNotFound, r.Region.Table())
 	}
-	now := m.ticks.tick()
 	rows := make([]DiffRow, 0, len(r.Rows)+len(r.Retracted))
 	for _, row := range r.Retracted {
-		rows = append(rows, DiffRow{Row: row, TS: now, Diff: -1})
+		rows = append(rows, DiffRow{Row: row, Diff: -1})
 	}
 	place, err := placement(src.table, r.Columns)
 	if err != nil {
 		return err
 	}
 	for _, row := range r.Rows {
-		full, err := complete(src.table, place, row)
+		full, err := complete(src.table, place, row, len(r.Columns))
 		if err != nil {
 			return err
 		}
-		rows = append(rows, DiffRow{Row: full, TS: now, Diff: 1})
+		rows = append(rows, DiffRow{Row: full, Diff: 1})
 	}
 	return m.HandleWriteRequest(ctx, r.Region, r.Seq, rows)
 }
@@ -73,9 +74,12 @@ func (m *Manager) HandleWriteRequest(ctx context.Context, region RegionID, seq u
 
 // placement is where in an insert each of the table's columns stands, -1 if nowhere.
 func placement(table *catalog.Table, columns []string) ([]int, error) {
-	for _, name := range columns {
-		if table.Find(name) == catalog.NoColumn {
+	for i, name := range columns {
+		switch {
+		case table.Find(name) == catalog.NoColumn:
 			return nil, fmt.Errorf("%w: table %s has no column %q", ErrInvalidInsert, table.Name, name)
+		case slices.Contains(columns[:i], name):
+			return nil, fmt.Errorf("%w: table %s: an insert names the column %q twice", ErrInvalidInsert, table.Name, name)
 		}
 	}
 	place := make([]int, len(table.Columns))
@@ -85,22 +89,26 @@ func placement(table *catalog.Table, columns []string) ([]int, error) {
 	return place, nil
 }
 
-// complete is a row in the order of the table's columns.
-func complete(table *catalog.Table, place []int, row dataflow.Row) (dataflow.Row, error) {
+// complete is a row of so many columns in the order of the table's.
+func complete(table *catalog.Table, place []int, row dataflow.Row, columns int) (dataflow.Row, error) {
 	given, err := row.Unpack()
 	if err != nil {
 		return "", fmt.Errorf("%w: table %s: %w", ErrInvalidInsert, table.Name, err)
 	}
+	if len(given) != columns {
+		return "", fmt.Errorf("%w: table %s: a row of %d values for %d columns", ErrInvalidInsert, table.Name, len(given), columns)
+	}
 	full := make([]dataflow.Datum, len(table.Columns))
 	for i, c := range table.Columns {
 		switch at := place[i]; {
-		case at >= len(given):
-			return "", fmt.Errorf("%w: table %s: a row of %d values where there are more columns", ErrInvalidInsert, table.Name, len(given))
 		case at >= 0:
 			full[i] = given[at]
 		default:
 			missing, ok := c.Missing()
-			if !ok {
+			switch {
+			case c.DefaultNow: // not now() here: what the table holds is the statement's
+				return "", fmt.Errorf("%w: table %s: column %q is left out: whoever stores a row fills in its default now()", ErrInvalidInsert, table.Name, c.Name)
+			case !ok:
 				return "", fmt.Errorf("%w: table %s: column %q is left out and has no default", ErrInvalidInsert, table.Name, c.Name)
 			}
 			full[i] = missing

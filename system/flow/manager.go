@@ -15,31 +15,32 @@ type QueryEngine func(q sql.Query, tables planner.Tables, expireAfter int64) (*p
 
 // Manager is FlowWorkerManager: it owns the flows of one node. See the package's documentation.
 //
-// Locks, in the order in which they are taken: ddl, writing, those of sources and sinks, the context's.
-// The context's and a sink's are never held while waiting.
+// Locks, in the order in which they are taken: ddl, that of a sink's writes, stamping, those of sources, sinks
+// and landings, the context's. The last three are never held while waiting.
 type Manager struct {
 	h        host.Host
 	cfg      Config
 	node     string
 	engine   QueryEngine
 	meta     TableMeta
-	lives    func(ctx context.Context, node string) (uint64, error)
+	flowMeta FlowMeta
 	observer Observer
 
 	workers  []*WorkerHandle
 	selector int // of the next worker
 
-	// ddl is held while flows are created and removed.
+	// ddl is held while flows are created and removed. It guards left: the sinks of earlier definitions of
+	// flows into which something may come yet.
 	ddl     *host.Mutex
+	left    map[catalog.FlowID][]catalog.Name
 	context *nodeContext
 	ticks   *tickManager
 	flush   *flushLock
 
-	// writing is held from taking results to the last write, so that a sink gets them in order. It
-	// guards epoch and stamps.
-	writing *host.Mutex
-	epoch   uint64 // of this life of the node; 0 if it is not known yet
-	stamps  uint64
+	// stamping guards what follows.
+	stamping *host.Mutex
+	epoch    uint64 // of this life of the node; 0 if it is not known yet
+	stamps   uint64
 
 	invokerLock *host.Mutex
 	invoker     FrontendInvoker
@@ -59,8 +60,8 @@ func NewFlowWorkerManager(h host.Host, node string, engine QueryEngine, meta Tab
 	}
 	return &Manager{
 		h: h, cfg: cfg, node: node, engine: engine, meta: meta, observer: nobody{},
-		ddl: host.NewMutex(h, "flow definitions"), context: newNodeContext(h), ticks: newTickManager(h),
-		flush: newFlushLock(h), writing: host.NewMutex(h, "write-back"), invokerLock: host.NewMutex(h, "frontend invoker"),
+		ddl: host.NewMutex(h, "flow definitions"), left: map[catalog.FlowID][]catalog.Name{}, context: newNodeContext(h), ticks: newTickManager(h),
+		flush: newFlushLock(h), stamping: host.NewMutex(h, "stamps"), invokerLock: host.NewMutex(h, "frontend invoker"),
 	}
 }
 
@@ -102,21 +103,23 @@ func (m *Manager) WithStateReportHandler(requests *host.Chan[StateRequest]) *Man
 	return m
 }
 
-// WithFlowMeta tells the manager where nodes enlist; it needs that to write.
+// WithFlowMeta tells the manager where nodes enlist, and what flows others have; it needs that to write.
 func (m *Manager) WithFlowMeta(meta FlowMeta) *Manager {
-	m.lives = meta.Enlist
+	m.flowMeta = meta
 	return m
 }
 
-// stamp is that of the next write. The caller holds writing.
+// stamp is that of the next write into a sink, which the caller has for itself.
 func (m *Manager) stamp(ctx context.Context) (Stamp, error) {
+	m.stamping.Lock()
+	defer m.stamping.Unlock()
 	if m.epoch == 0 {
-		if m.lives == nil {
+		if m.flowMeta == nil {
 			return Stamp{}, fmt.Errorf("%w: the manager knows of no place to enlist", ErrNoFrontend)
 		}
 		ctx, cancel := m.h.Clock().WithTimeout(ctx, m.cfg.CallTimeout)
 		defer cancel()
-		epoch, err := m.lives(ctx, m.node)
+		epoch, err := m.flowMeta.Enlist(ctx, m.node)
 		if err != nil {
 			return Stamp{}, err
 		}
@@ -161,11 +164,8 @@ func (m *Manager) Status() Status {
 	var s Status
 	for _, r := range m.context.allFlows() {
 		s.Flows = append(s.Flows, r.args.ID)
-		for _, t := range m.context.refills(r) {
-			if !t.IsFinished() {
-				s.Refilling = append(s.Refilling, r.args.ID)
-				break
-			}
+		if t := m.context.refill(r); t == nil || !t.IsFinished() {
+			s.Refilling = append(s.Refilling, r.args.ID)
 		}
 	}
 	for _, src := range m.context.allSources() {

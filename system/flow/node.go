@@ -30,6 +30,7 @@ type Node struct {
 	backend  Backend
 	shutdown *host.Chan[struct{}]
 	ended    *host.Chan[struct{}]
+	keeping  *host.WaitGroup // the task that keeps to the catalog
 	server   *rpc.Server
 }
 
@@ -42,9 +43,6 @@ func StartNode(h host.Host, backend Backend, cfg Config, observer Observer) (*No
 	}
 	m.WithFlowMeta(backend)
 	m.SetFrontendInvoker(backend)
-	for i, w := range workers {
-		h.Go(fmt.Sprintf("worker %d", i), w.Run)
-	}
 	n := &Node{Manager: m, h: h, backend: backend, shutdown: host.NewChan[struct{}](h, "node shuts down", 0)}
 	service := rpc.NewService()
 	HandleService(service, m)
@@ -53,8 +51,12 @@ func StartNode(h host.Host, backend Backend, cfg Config, observer Observer) (*No
 		return nil, err
 	}
 	n.server = server
+	for i, w := range workers {
+		h.Go(fmt.Sprintf("worker %d", i), w.Run)
+	}
 	n.ended = m.RunBackground(n.shutdown)
-	h.Go("keep to the catalog", n.keepToCatalog)
+	n.keeping = host.NewWaitGroup(h, "keep to the catalog")
+	n.keeping.Go(h, "keep to the catalog", n.keepToCatalog)
 	return n, nil
 }
 
@@ -62,10 +64,12 @@ func StartNode(h host.Host, backend Backend, cfg Config, observer Observer) (*No
 func (n *Node) Close() {
 	n.server.Close()
 	n.shutdown.Close()
+	n.keeping.Wait()
 	n.ended.Recv()
 }
 
 func (n *Node) keepToCatalog() {
+	soon := n.cfg.RefillBackoff
 	for {
 		ctx, cancel := n.h.Clock().WithTimeout(context.Background(), 4*n.cfg.CallTimeout)
 		err := n.Reconcile(ctx)
@@ -73,7 +77,10 @@ func (n *Node) keepToCatalog() {
 		wait := n.cfg.ReconcileInterval
 		if err != nil {
 			n.h.Logf("flow: keeping to the catalog: %v", err)
-			wait = n.cfg.RefillBackoff
+			wait = soon
+			soon = min(2*soon, n.cfg.ReconcileInterval)
+		} else {
+			soon = n.cfg.RefillBackoff
 		}
 		if n.pause(n.shutdown, wait) {
 			return
@@ -109,6 +116,7 @@ func (n *Node) Reconcile(ctx context.Context) error {
 			errs = append(errs, n.RemoveFlow(ctx, DropFlow{ID: r.args.ID, Revision: revision, Sink: r.args.Sink}))
 		}
 	}
+	errs = append(errs, n.clearAll(ctx))
 	tasks, err := n.CreateRefillFlowTasks(ctx, n.backend)
 	if err == nil || errors.Is(err, ErrFlowNotFound) {
 		err = n.StartingRefillFlows(tasks) // a flow that is not there has been told of above

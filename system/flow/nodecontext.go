@@ -17,31 +17,26 @@ type nodeContext struct {
 	sinks   map[catalog.Name]*sinkQueue
 	flows   map[catalog.FlowID]*registration
 	// dropped has the revision at which a flow was dropped, so that a request from before does not bring
-	// it back.
+	// it back: a number for each flow dropped in this life of the node.
 	dropped map[catalog.FlowID]uint64
 }
 
 // registration is a flow as the node context knows it.
 type registration struct {
-	args   CreateFlowArgs
-	query  *planner.Query
-	worker *WorkerHandle
-	sub    *subscription
-	errs   *errCollector
-	refill []*RefillTask // guarded by the context's lock
+	args    CreateFlowArgs
+	query   *planner.Query
+	worker  *WorkerHandle
+	sub     *subscription
+	errs    *errCollector
+	landing *landing
+	refill  *RefillTask // the latest; guarded by the context's lock
 	// life ends when the flow is removed, replaced or begun anew.
 	life context.Context
 	end  context.CancelFunc
 }
 
-// unsubscribe ends the flow's subscriptions.
-func (r *registration) unsubscribe(sources map[catalog.TableID]*source) {
-	for _, table := range r.args.Sources {
-		if s := sources[table]; s != nil {
-			s.unsubscribe(r.sub)
-		}
-	}
-}
+// source is the table that the flow reads.
+func (r *registration) source() catalog.TableID { return r.query.Table.ID }
 
 func newNodeContext(h host.Host) *nodeContext {
 	return &nodeContext{
@@ -89,43 +84,40 @@ func (c *nodeContext) register(r *registration) {
 	c.flows[r.args.ID] = r
 }
 
-// remove forgets a flow, and the sources that nobody reads any more.
+// remove forgets a flow.
 func (c *nodeContext) remove(id catalog.FlowID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if r := c.flows[id]; r != nil {
-		r.unsubscribe(c.sources)
+		if s := c.sources[r.source()]; s != nil {
+			s.unsubscribe(r.sub)
+		}
 	}
 	delete(c.flows, id)
-	c.tidy()
 }
 
-// tidy forgets sources without readers.
+// tidy forgets sources that nobody reads any more, and sinks that nobody writes. Whoever calls it holds ddl: so
+// no flow is about to use one.
 func (c *nodeContext) tidy() {
-	for id := range c.sources {
-		if !c.reads(id) {
-			delete(c.sources, id)
-		}
-	}
-}
-
-func (c *nodeContext) reads(table catalog.TableID) bool {
-	for _, r := range c.flows {
-		if slices.Contains(r.args.Sources, table) {
-			return true
-		}
-	}
-	return false
-}
-
-// setRefill notes the tasks that give a flow what its tables hold.
-func (c *nodeContext) setRefill(r *registration, tasks []*RefillTask) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r.refill = tasks
+	read, written := map[catalog.TableID]bool{}, map[catalog.Name]bool{}
+	for _, r := range c.flows {
+		read[r.source()], written[r.args.Sink] = true, true
+	}
+	maps.DeleteFunc(c.sources, func(id catalog.TableID, _ *source) bool { return !read[id] })
+	maps.DeleteFunc(c.sinks, func(name catalog.Name, q *sinkQueue) bool { return !written[name] && q.empty() })
 }
 
-func (c *nodeContext) refills(r *registration) []*RefillTask {
+// setRefill notes the task that gives a flow what its table holds.
+func (c *nodeContext) setRefill(r *registration, t *RefillTask) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.refill = t
+}
+
+// refill is the flow's latest refill, nil before there is one.
+func (c *nodeContext) refill(r *registration) *RefillTask {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return r.refill
@@ -144,13 +136,6 @@ func (c *nodeContext) dropRevision(id catalog.FlowID) (uint64, bool) {
 	defer c.mu.Unlock()
 	r, ok := c.dropped[id]
 	return r, ok
-}
-
-// release forgets sources without readers, after a flow was not created.
-func (c *nodeContext) release() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tidy()
 }
 
 // allSources are the sources, sorted by table.
@@ -186,7 +171,7 @@ func sortedValues[K ~uint32 | ~uint64, V any](m map[K]V) []V {
 	return all
 }
 
-// sharedSink tells whether another flow than id writes into the sink.
+// sharedSink tells whether another flow of the node than id writes into the sink.
 func (c *nodeContext) sharedSink(id catalog.FlowID, sink catalog.Name) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -67,8 +67,9 @@ type Wrote struct {
 	Sink     catalog.Name
 	Flows    []catalog.FlowID
 	Inserted []dataflow.Row
-	Deleted  []dataflow.Row // keys
-	Stamp    Stamp
+	// Deleted are keys; of rows from before the flow began, whole rows.
+	Deleted []dataflow.Row
+	Stamp   Stamp
 }
 
 func (FlowCreated) event()    {}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/simrun-dev/simrun/system/flow/catalog"
 	"github.com/simrun-dev/simrun/system/host"
 )
 
@@ -17,29 +16,28 @@ const (
 	RefillPrepared RefillState = iota
 	RefillRunning
 	RefillDone
-	RefillFailedState // given up for now; see Err
+	RefillFailedState // given up for now
 )
 
 func (s RefillState) String() string { return [...]string{"prepared", "running", "done", "failed"}[s] }
 
-// RefillTask gives a flow what one of its tables holds. Flows keep nothing on disk: each one starts with a
+// RefillTask gives a flow what its table holds. Flows keep nothing on disk: each one starts with a
 // refill, when it is created and whenever its node starts.
 //
 // That no row is counted twice, or not at all, goes like this. The flow subscribes to the table's changes
 // first, and holds them back. The refill then reads a snapshot, which says up to which change it goes.
 // Having got it, the flow passes over the changes that are in it, and takes all others.
 //
-// A flow with EXPIRE AFTER drops what is too old, as it does with any row: so what it is given is bounded,
-// by whole groups.
+// A flow with EXPIRE AFTER drops what is too old, as it does with any row: so what it keeps is bounded, by whole
+// groups. What it is given is not: the snapshot is all of the table, in one answer, which has to come within
+// CallTimeout.
 type RefillTask struct {
-	m     *Manager
-	flow  *registration
-	table catalog.TableID
+	m    *Manager
+	flow *registration
 
-	mu      *host.Mutex
-	state   RefillState
-	attempt int
-	err     error
+	mu    *host.Mutex
+	state RefillState
+	err   error
 }
 
 // CreateAndStartRefillFlowTasks is CreateRefillFlowTasks and StartingRefillFlows.
@@ -66,31 +64,27 @@ func (m *Manager) CreateRefillFlowTasks(ctx context.Context, flows FlowMeta) ([]
 		switch {
 		case r == nil:
 			errs = append(errs, fmt.Errorf("%w: %s", ErrFlowNotFound, f.Name))
-		case !m.refilling(r):
-			tasks = append(tasks, m.newRefillTasks(r)...)
+		case !m.hasRefill(r):
+			tasks = append(tasks, m.newRefill(r))
 		}
 	}
 	return tasks, errors.Join(errs...)
 }
 
-// refilling tells whether the flow has what its tables hold, or is about to get it.
-func (m *Manager) refilling(r *registration) bool {
-	tasks := m.context.refills(r)
-	for _, t := range tasks {
-		if state, _ := t.State(); state == RefillFailedState {
-			return false
-		}
+// hasRefill tells whether the flow has what its table holds, or is about to get it.
+func (m *Manager) hasRefill(r *registration) bool {
+	t := m.context.refill(r)
+	if t == nil {
+		return false
 	}
-	return len(tasks) > 0
+	state, _ := t.State()
+	return state != RefillFailedState
 }
 
-func (m *Manager) newRefillTasks(r *registration) []*RefillTask {
-	var tasks []*RefillTask
-	for _, id := range r.args.Sources {
-		tasks = append(tasks, &RefillTask{m: m, flow: r, table: id, mu: host.NewMutex(m.h, "refill")})
-	}
-	m.context.setRefill(r, tasks)
-	return tasks
+func (m *Manager) newRefill(r *registration) *RefillTask {
+	t := &RefillTask{m: m, flow: r, mu: host.NewMutex(m.h, "refill")}
+	m.context.setRefill(r, t)
+	return t
 }
 
 // StartingRefillFlows starts tasks. One that runs already is [ErrUnexpected]; without a frontend the error
@@ -109,9 +103,7 @@ func (m *Manager) StartingRefillFlows(tasks []*RefillTask) error {
 
 // startRefill refills a flow that was just created.
 func (m *Manager) startRefill(r *registration) {
-	for _, t := range m.newRefillTasks(r) {
-		_ = t.start() // it is new
-	}
+	_ = m.newRefill(r).start() // it is new
 }
 
 func (t *RefillTask) start() error {
@@ -148,8 +140,8 @@ func (t *RefillTask) set(state RefillState, err error) {
 func (t *RefillTask) run() {
 	m := t.m
 	wait := m.cfg.RefillBackoff
-	for t.attempt = 1; ; t.attempt++ {
-		m.tell(RefillStarted{Node: m.node, Flow: t.flow.args.ID, Table: t.table, Attempt: t.attempt})
+	for attempt := 1; ; attempt++ {
+		m.tell(RefillStarted{Node: m.node, Flow: t.flow.args.ID, Table: t.flow.source(), Attempt: attempt})
 		err := t.once()
 		if t.flow.life.Err() != nil {
 			t.set(RefillFailedState, t.flow.life.Err())
@@ -159,8 +151,8 @@ func (t *RefillTask) run() {
 			t.set(RefillDone, nil)
 			return
 		}
-		m.tell(RefillFailed{Node: m.node, Flow: t.flow.args.ID, Table: t.table, Err: err})
-		if t.attempt == m.cfg.RefillAttempts {
+		m.tell(RefillFailed{Node: m.node, Flow: t.flow.args.ID, Table: t.flow.source(), Err: err})
+		if attempt == m.cfg.RefillAttempts {
 			m.h.Sometimes("flow: a refill was given up for the time being", true)
 			t.set(RefillFailedState, err)
 			return
@@ -180,16 +172,15 @@ func (t *RefillTask) once() error {
 	}
 	ctx, cancel := m.h.Clock().WithTimeout(t.flow.life, m.cfg.CallTimeout)
 	defer cancel()
-	rows, upper, err := frontend.Snapshot(ctx, t.table)
+	rows, upper, err := frontend.Snapshot(ctx, t.flow.source())
 	if err != nil {
 		return err
 	}
 	if m.h.Buggify("flow/slow refill") {
-		m.h.Clock().Sleep(m.cfg.RefillBackoff)
+		m.h.Clock().Sleep(6 * m.cfg.RefillBackoff)
 	}
 	done, err := t.flow.worker.fill(context.WithoutCancel(ctx), fillRequest{
 		flow: t.flow.args.ID, sub: t.flow.sub, rows: rows, upper: upper, now: m.ticks.tick(),
-		shared: m.context.sharedSink(t.flow.args.ID, t.flow.args.Sink),
 	})
 	switch {
 	case err != nil:
@@ -197,6 +188,6 @@ func (t *RefillTask) once() error {
 	case !done:
 		return fmt.Errorf("%w: %s", ErrFlowNotFound, t.flow.args.Name)
 	}
-	m.tell(RefillFinished{Node: m.node, Flow: t.flow.args.ID, Table: t.table, Upper: upper, Rows: len(rows)})
+	m.tell(RefillFinished{Node: m.node, Flow: t.flow.args.ID, Table: t.flow.source(), Upper: upper, Rows: len(rows)})
 	return nil
 }

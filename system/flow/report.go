@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/simrun-dev/simrun/system/flow/catalog"
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 // GenStateReport asks the workers what their flows hold. A worker that does not answer is left out, and
@@ -25,18 +26,19 @@ func (m *Manager) GenStateReport(ctx context.Context) (FlowStat, error) {
 	return all, errors.Join(errs...)
 }
 
-// startStateReportHandler starts a task that answers requests for state reports until their channel is
-// closed.
-func (m *Manager) startStateReportHandler() {
+// startStateReportHandler starts a task, one of those that tasks waits for, that answers requests for state
+// reports until their channel or shutdown is closed.
+func (m *Manager) startStateReportHandler(tasks *host.WaitGroup, shutdown *host.Chan[struct{}]) {
 	requests := m.reports
 	if requests == nil {
 		return
 	}
 	m.reports = nil
-	m.h.Go("state reports", func() {
+	tasks.Go(m.h, "state reports", func() {
 		for {
-			r, ok := requests.Recv()
-			if !ok {
+			var r StateRequest
+			var ok bool
+			if host.SelectFirst(m.h, closed(shutdown), requests.OnRecv(&r, &ok)) == 0 || !ok {
 				return
 			}
 			s, err := m.GenStateReport(context.Background())

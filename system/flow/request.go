@@ -20,7 +20,11 @@ type CreateFlowArgs struct {
 	Revision uint64
 	Name     catalog.Name
 	Sink     catalog.Name
-	Sources  []catalog.TableID
+	// Earlier are sinks of its earlier definitions into which something may be on its way yet, of an earlier
+	// life of the node.
+	Earlier []catalog.Name
+	// Sources is the table that it reads.
+	Sources []catalog.TableID
 	// CreateIfNotExists: if the flow exists there is nothing to do. OrReplace: it is replaced.
 	CreateIfNotExists bool
 	OrReplace         bool
@@ -34,24 +38,27 @@ type CreateFlowArgs struct {
 // ArgsOf are the arguments that make a flow as the catalog has it, whatever is there already.
 func ArgsOf(f *catalog.Flow) CreateFlowArgs {
 	return CreateFlowArgs{
-		ID: f.ID, Revision: f.Revision, Name: f.Name, Sink: f.Sink, Sources: f.Sources, CreateIfNotExists: true, OrReplace: true,
+		ID: f.ID, Revision: f.Revision, Name: f.Name, Sink: f.Sink, Earlier: f.Earlier, Sources: f.Sources, CreateIfNotExists: true, OrReplace: true,
 		ExpireAfter: f.ExpireAfter, Comment: f.Comment, SQL: f.Query,
 	}
 }
 
 // DropFlow asks for the removal of a flow. Revision is that of the catalog without it, Sink where its
-// results went.
+// results went, and Earlier where they went as it was defined before.
 type DropFlow struct {
 	_        struct{} `cbor:",toarray"`
 	ID       catalog.FlowID
 	Revision uint64
 	Sink     catalog.Name
+	Earlier  []catalog.Name
 }
 
-// FlushFlow asks that all that was inserted before be in the sinks.
+// FlushFlow asks that all that was inserted before be in the sinks. Revision is that of the flow's definition
+// which whoever asks knows of.
 type FlushFlow struct {
-	_  struct{} `cbor:",toarray"`
-	ID catalog.FlowID
+	_        struct{} `cbor:",toarray"`
+	ID       catalog.FlowID
+	Revision uint64
 }
 
 // FlowResponse is the answer.

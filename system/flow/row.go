@@ -1,16 +1,16 @@
 package flow
 
 import (
+	"slices"
+
 	"github.com/simrun-dev/simrun/system/dataflow"
 	"github.com/simrun-dev/simrun/system/flow/catalog"
 )
 
-// DiffRow says that at TS, the tick at which it came, a row of a source table came (Diff 1) or went
-// (Diff -1).
+// DiffRow says that a row of a source table came (Diff 1) or went (Diff -1).
 type DiffRow struct {
 	_    struct{} `cbor:",toarray"`
 	Row  dataflow.Row
-	TS   int64
 	Diff int64
 }
 
@@ -38,54 +38,43 @@ func (r RegionID) Table() catalog.TableID { return catalog.TableID(r >> 32) }
 type DiffRequest struct {
 	_      struct{} `cbor:",toarray"`
 	Delete bool
-	Rows   []dataflow.Row
+	// Whole, of a deletion: the rows are not keys but whole, and each goes only if the sink still has it like
+	// that.
+	Whole bool
+	Rows  []dataflow.Row
 }
 
-// diffRequests turns the change of a flow's result into requests: what goes for good, then what comes.
-// A row that goes and has a successor of the same key needs no request of its own.
-func diffRequests(updates []dataflow.Update, key []int) ([]DiffRequest, error) {
-	var inserts, deletes []dataflow.Row
-	comes := map[dataflow.Row]bool{}
+// apply does to rows by their keys what the request does to the sink.
+func (r *DiffRequest) apply(rows map[dataflow.Row]dataflow.Row, keyOf func(dataflow.Row) (dataflow.Row, error)) error {
+	for _, row := range r.Rows {
+		if r.Delete && !r.Whole {
+			delete(rows, row)
+			continue
+		}
+		key, err := keyOf(row)
+		switch {
+		case err != nil:
+			return err
+		case !r.Delete:
+			rows[key] = row
+		case rows[key] == row:
+			delete(rows, key)
+		}
+	}
+	return nil
+}
+
+// diffRequests turns the change of a flow's result into requests: what goes, then what comes. Which of the
+// rows that go are replaced by others is for the sink to say, whose key may have more columns than the
+// query's.
+func diffRequests(updates []dataflow.Update) []DiffRequest {
+	deletes, inserts := DiffRequest{Delete: true}, DiffRequest{}
 	for _, u := range updates {
 		if u.Diff > 0 {
-			k, err := columnsOf(u.Row, key)
-			if err != nil {
-				return nil, err
-			}
-			comes[k] = true
-			inserts = append(inserts, u.Row)
+			inserts.Rows = append(inserts.Rows, u.Row)
+		} else {
+			deletes.Rows = append(deletes.Rows, u.Row)
 		}
 	}
-	for _, u := range updates {
-		if u.Diff < 0 {
-			k, err := columnsOf(u.Row, key)
-			if err != nil {
-				return nil, err
-			}
-			if !comes[k] {
-				deletes = append(deletes, u.Row)
-			}
-		}
-	}
-	var requests []DiffRequest
-	if len(deletes) > 0 {
-		requests = append(requests, DiffRequest{Delete: true, Rows: deletes})
-	}
-	if len(inserts) > 0 {
-		requests = append(requests, DiffRequest{Rows: inserts})
-	}
-	return requests, nil
-}
-
-// columnsOf is a row of some of a row's columns.
-func columnsOf(row dataflow.Row, columns []int) (dataflow.Row, error) {
-	data, err := row.Unpack()
-	if err != nil {
-		return "", err
-	}
-	picked := make([]dataflow.Datum, len(columns))
-	for i, c := range columns {
-		picked[i] = data[c]
-	}
-	return dataflow.Pack(picked...), nil
+	return slices.DeleteFunc([]DiffRequest{deletes, inserts}, func(r DiffRequest) bool { return len(r.Rows) == 0 })
 }

@@ -72,12 +72,11 @@ func (m *Manager) Run(shutdown *host.Chan[struct{}]) {
 func (m *Manager) pause(shutdown *host.Chan[struct{}], d time.Duration) (ended bool) {
 	ctx, cancel := m.h.Clock().WithTimeout(context.Background(), d)
 	defer cancel()
-	var end = (*host.Chan[struct{}])(nil).OnRecv(nil, nil)
-	if shutdown != nil {
-		end = shutdown.OnRecv(nil, nil)
-	}
-	return host.SelectFirst(m.h, end, host.OnDone(ctx)) == 0
+	return host.SelectFirst(m.h, closed(shutdown), host.OnDone(ctx)) == 0
 }
+
+// closed is the end of a channel; a nil one has none.
+func closed(c *host.Chan[struct{}]) host.Case { return c.OnRecv(nil, nil) }
 
 // pace tells how long to wait until there is about a batch to work on, at the speed at which rows have
 // come: which rises at once, and falls slowly.
@@ -101,12 +100,15 @@ func (p *pace) next(rows int, took time.Duration) time.Duration {
 // run the manager, until shutdown is closed. It returns a channel that is closed when they have ended.
 func (m *Manager) RunBackground(shutdown *host.Chan[struct{}]) *host.Chan[struct{}] {
 	ended := host.NewChan[struct{}](m.h, "manager has ended", 0)
-	m.startStateReportHandler()
 	tasks := host.NewWaitGroup(m.h, "manager")
+	m.startStateReportHandler(tasks, shutdown)
 	tasks.Go(m.h, "catch up", func() { m.keepUp(shutdown) })
 	tasks.Go(m.h, "run flows", func() { m.Run(shutdown) })
 	m.h.Go("end of manager", func() {
 		tasks.Wait()
+		for _, r := range m.context.allFlows() {
+			r.end() // and its refill, if there is one
+		}
 		for _, w := range m.workers {
 			_ = w.Shutdown()
 		}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/simrun-dev/simrun/system/dataflow"
 	"github.com/simrun-dev/simrun/system/flow/catalog"
@@ -20,8 +21,8 @@ type runningFlow struct {
 	step  uint64 // the next time of the dataflow
 
 	filled  bool
-	held    []Batch // until it is
-	want    uint64  // the sequence number of the batch that comes next
+	held    []Batch // until it is, the latest ones
+	want    uint64  // the sequence number of the batch that comes next; before it is filled, of held
 	lastRun int64
 	ran     bool
 }
@@ -30,28 +31,34 @@ type runningFlow struct {
 type createRequest struct {
 	args  CreateFlowArgs
 	query *planner.Query
+	graph *dataflow.Dataflow // of the query, and of nobody else
 	sub   *subscription
 	sink  *sinkQueue
-	errs  *errCollector
-	tell  func(Event)
-	node  string
+	// landing is of the sink's writers.
+	landing *landing
+	errs    *errCollector
+	// hold is how many batches are held back until the flow is filled.
+	hold int
+	tell func(Event)
+	node string
 }
 
-func newRunningFlow(h host.Host, spec createRequest) (*runningFlow, error) {
-	graph, err := dataflow.New(spec.query.Plan, dataflow.Config{Sources: spec.query.Catalog()})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidQuery, err)
-	}
-	return &runningFlow{h: h, spec: spec, graph: graph}, nil
+func newRunningFlow(h host.Host, spec createRequest) *runningFlow {
+	return &runningFlow{h: h, spec: spec, graph: spec.graph}
 }
 
 func (f *runningFlow) id() catalog.FlowID { return f.spec.args.ID }
 
 // fill gives the flow what its table held before the change numbered upper, and lets go what was held
-// back since. Nothing older than from is needed. shared tells whether others write into the sink too.
-func (f *runningFlow) fill(rows []dataflow.RowCount, upper uint64, now int64, shared bool) {
-	if f.filled {
-		return
+// back since. It fails with [ErrNotCaughtUp] if changes between the two are not held back any more: all that
+// were have been read by whoever reads the table now.
+func (f *runningFlow) fill(rows []dataflow.RowCount, upper uint64, now int64) error {
+	switch {
+	case f.filled:
+		return nil
+	case upper < f.want:
+		f.h.Sometimes("flow: a refill came too late for what was held back", true)
+		return fmt.Errorf("%w: changes from %d on are not held back any more", ErrNotCaughtUp, upper)
 	}
 	f.graph.SetNow(now)
 	updates := make([]dataflow.Update, len(rows))
@@ -63,9 +70,10 @@ func (f *runningFlow) fill(rows []dataflow.RowCount, upper uint64, now int64, sh
 	f.h.Sometimes("flow: changes were held back during a refill", len(f.held) > 0)
 	held := f.held
 	f.held = nil
-	f.advance(now, !shared)
+	f.advance(now, true)
 	f.take(held)
 	f.run(now)
+	return nil
 }
 
 // run works through what has come.
@@ -80,12 +88,22 @@ func (f *runningFlow) run(now int64) {
 		batches = append(batches, b)
 	}
 	if !f.filled {
-		f.held = append(f.held, batches...)
+		f.holdBack(batches)
 		return
 	}
 	f.graph.SetNow(now)
 	f.take(batches)
 	f.advance(now, false)
+}
+
+// holdBack keeps batches until the flow is filled. There may be more than it can keep: then it forgets the
+// oldest ones, which whoever reads the table from now on finds there.
+func (f *runningFlow) holdBack(batches []Batch) {
+	f.held = append(f.held, batches...)
+	if more := len(f.held) - f.spec.hold; more > 0 {
+		f.held = slices.Clone(f.held[more:])
+		f.want = f.held[0].Seq
+	}
 }
 
 // take hands batches to the dataflow, those that are in what it was filled with excepted.
@@ -130,17 +148,12 @@ func (f *runningFlow) advance(now int64, whole bool) {
 			f.spec.errs.push(e.Err)
 		}
 	}
-	requests, err := diffRequests(out.Updates, f.spec.query.Key)
-	if err != nil {
-		f.spec.errs.push(err)
-		return
-	}
+	requests := diffRequests(out.Updates)
 	f.spec.tell(Ran{Node: f.spec.node, Flow: f.id(), Upper: f.want, Now: now})
 	if len(requests) == 0 && !whole {
 		return
 	}
-	f.h.Sometimes("flow: a row of a result went", len(requests) > 0 && requests[0].Delete)
-	o := output{flow: f.id(), query: f.spec.query, requests: requests, errs: f.spec.errs, whole: whole}
+	o := output{flow: f.id(), query: f.spec.query, requests: requests, errs: f.spec.errs, whole: whole, landing: f.spec.landing}
 	if w := f.spec.query.Window; w != nil {
 		o.horizon = now - w.After
 	}

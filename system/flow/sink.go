@@ -15,10 +15,11 @@ type output struct {
 	query    *planner.Query
 	requests []DiffRequest
 	errs     *errCollector
-	// whole: this is all of the flow's result. What else the sink has is to go, unless it is older than
-	// horizon.
+	// whole: this is all of the flow's result, the first that it puts out. What else the sink has is to
+	// go, unless it is older than horizon or there are other flows that write into the sink.
 	whole   bool
 	horizon int64
+	landing *landing
 }
 
 // sinkQueue holds what is to be written into a sink.
@@ -29,9 +30,15 @@ type sinkQueue struct {
 	mu      *host.Mutex
 	waiting []output
 
-	// attempt is the write that was begun and whose outcome is not known yet. It is of whoever holds the
-	// manager's writing lock.
+	busy bool // somebody holds writing
+
+	// writing is held from taking results to the last write, so that the sink gets them in order. What
+	// follows is of whoever holds it, who holds mu as well to change attempt.
+	writing *host.Mutex
+	// attempt is the write that was begun and whose outcome is not known yet.
 	attempt *attempt
+	// apart: the sink has refused a write of several flows, and each one's results are to be tried alone.
+	apart bool
 	// fenced: a write of this life of the node is known to be done, so that none of an earlier life can
 	// be done any more.
 	fenced bool
@@ -62,7 +69,29 @@ func (a *attempt) wrote(node string, sink catalog.Name) Wrote {
 }
 
 func newSinkQueue(h host.Host, name catalog.Name) *sinkQueue {
-	return &sinkQueue{h: h, name: name, mu: host.NewMutex(h, "sink "+name.String())}
+	return &sinkQueue{h: h, name: name, mu: host.NewMutex(h, "sink "+name.String()), writing: host.NewMutex(h, "write-back into "+name.String())}
+}
+
+// begin takes the sink for oneself, until end.
+func (s *sinkQueue) begin() {
+	s.writing.Lock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = true
+}
+
+func (s *sinkQueue) end() {
+	s.mu.Lock()
+	s.busy = false
+	s.mu.Unlock()
+	s.writing.Unlock()
+}
+
+// attempting notes the write that is about to be made, nil for none.
+func (s *sinkQueue) attempting(a *attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempt = a
 }
 
 func (s *sinkQueue) push(o output) {
@@ -109,10 +138,35 @@ func (s *sinkQueue) discard(flow catalog.FlowID) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(o output) bool { return o.flow == flow })
 }
 
+// empty tells whether there is nothing to do, and nobody about to do it.
 func (s *sinkQueue) empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return len(s.waiting) == 0 && s.attempt == nil && !s.busy
+}
+
+// idle is empty for who has the sink.
+func (s *sinkQueue) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return len(s.waiting) == 0 && s.attempt == nil
+}
+
+// portion is how much of what was taken is written at once: all, or the first flow's.
+func (s *sinkQueue) portion(outputs []output) []output {
+	if !s.apart {
+		return outputs
+	}
+	n := slices.IndexFunc(outputs, func(o output) bool { return o.flow != outputs[0].flow })
+	if n < 0 {
+		return outputs
+	}
+	return outputs[:n]
+}
+
+// sameFlow tells whether all outputs are of one flow.
+func sameFlow(outputs []output) bool {
+	return !slices.ContainsFunc(outputs, func(o output) bool { return o.flow != outputs[0].flow })
 }
 
 func countRows(requests []DiffRequest) (n int) {

@@ -9,8 +9,8 @@ import (
 	"github.com/simrun-dev/simrun/system/flow/planner"
 )
 
-// tryFetchExistingTable is the table of that name, nil if there is none.
-func (m *Manager) tryFetchExistingTable(ctx context.Context, name catalog.Name) (*catalog.Table, error) {
+// existingTable is the table of that name, nil if there is none.
+func (m *Manager) existingTable(ctx context.Context, name catalog.Name) (*catalog.Table, error) {
 	t, err := m.meta.Table(ctx, name)
 	var missing *catalog.NotFoundError
 	if errors.As(err, &missing) {
@@ -22,7 +22,11 @@ func (m *Manager) tryFetchExistingTable(ctx context.Context, name catalog.Name) 
 // createTableFromRelation creates the sink of a query, and tells whether it did: if somebody else was
 // faster, what they made must be fit for the query.
 func (m *Manager) createTableFromRelation(ctx context.Context, name catalog.Name, query *planner.Query) (created bool, err error) {
-	if created, err = m.submitCreateSinkTableDDL(ctx, adjustAutoCreatedTableSchema(name, query)); err != nil || created {
+	table, err := adjustAutoCreatedTableSchema(name, query)
+	if err != nil {
+		return false, err
+	}
+	if created, err = m.submitCreateSinkTableDDL(ctx, table); err != nil || created {
 		return created, err
 	}
 	exists, err := m.fits(ctx, name, query)
@@ -33,8 +37,12 @@ func (m *Manager) createTableFromRelation(ctx context.Context, name catalog.Name
 }
 
 // adjustAutoCreatedTableSchema is the sink of a query: see [planner.Query.SinkTable].
-func adjustAutoCreatedTableSchema(name catalog.Name, query *planner.Query) catalog.Table {
-	return query.SinkTable(name)
+func adjustAutoCreatedTableSchema(name catalog.Name, query *planner.Query) (catalog.Table, error) {
+	table, err := query.SinkTable(name)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrInvalidQuery, err)
+	}
+	return table, err
 }
 
 // submitCreateSinkTableDDL asks a frontend to create a table; created is false if it exists.
@@ -44,10 +52,4 @@ func (m *Manager) submitCreateSinkTableDDL(ctx context.Context, t catalog.Table)
 		return false, err
 	}
 	return frontend.CreateTable(ctx, t)
-}
-
-// fetchTablePKSchema is a sink as it is now, and how rows of a query go into it; nil if there is no such
-// table.
-func (m *Manager) fetchTablePKSchema(ctx context.Context, name catalog.Name) (*catalog.Table, error) {
-	return m.tryFetchExistingTable(ctx, name)
 }

@@ -28,12 +28,21 @@ type source struct {
 
 	// mu guards what follows, and is never held while waiting.
 	mu       *host.Mutex
-	next     uint64           // of the sequence numbers, that of the batch to be admitted next
+	next     uint64           // of the sequence numbers, that of the batch to come into the buffer next
 	early    map[uint64]Batch // that wait for those before them
 	buffered int              // rows in the buffer
 	// published counts the batches that have left the buffer.
 	published int
 	subs      []*subscription
+	gap       *gap // nil if nothing is lost
+}
+
+// gap is what a source has missed and can't fetch: the changes before upper.
+type gap struct {
+	upper uint64
+	// over are the subscriptions there were when it was noticed. Those that were made since are of flows that
+	// read a later snapshot.
+	over []*subscription
 }
 
 // subscription is a flow's share of a source: what was published since it was made.
@@ -80,21 +89,54 @@ func (s *source) readers() []catalog.FlowID {
 	return flows
 }
 
-// upper is the sequence number of the batch that the source waits for; early tells whether later ones
-// are there.
-func (s *source) upper() (next uint64, early bool) {
+// upper is the sequence number of the batch that the source waits for: all before it are in the buffer, or
+// have been.
+func (s *source) upper() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.next, len(s.early) > 0
+	return s.next
 }
 
-// skip goes on at a later sequence number: what is between is lost to the subscriptions there are.
-func (s *source) skip(next uint64) {
+// lose notes that the changes before the one of a number can't be had any more.
+func (s *source) lose(upper uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gap == nil {
+		s.gap = &gap{upper: upper, over: slices.Clone(s.subs)}
+	}
+}
+
+// whole notes that nothing is missing.
+func (s *source) whole() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gap = nil
+}
+
+// behind are the flows that have to begin anew before the source can pass over its gap.
+func (s *source) behind() []catalog.FlowID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var flows []catalog.FlowID
+	for _, sub := range s.subs {
+		if s.gap != nil && slices.Contains(s.gap.over, sub) && !slices.Contains(flows, sub.flow) {
+			flows = append(flows, sub.flow)
+		}
+	}
+	return flows
+}
+
+// skip passes over the gap.
+func (s *source) skip() {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next = max(s.next, next)
+	if s.gap == nil {
+		return
+	}
+	s.next = max(s.next, s.gap.upper)
+	s.gap = nil
 	for seq := range s.early {
 		if seq < s.next {
 			delete(s.early, seq)
@@ -103,7 +145,8 @@ func (s *source) skip(next uint64) {
 }
 
 // send takes a batch in, and those that waited for it, and waits while the buffer is full. When the
-// context ends before there is room, the batch counts as not having come.
+// context ends before there is room, the batch counts as not having come. Whoever has the same batch waits for
+// that, and then sends it.
 func (s *source) send(ctx context.Context, b Batch) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
@@ -113,17 +156,15 @@ func (s *source) send(ctx context.Context, b Batch) error {
 		}
 		if err := s.put(ctx, b); err != nil {
 			s.h.Sometimes("flow: an insert was given up while it waited for room", true)
-			s.mu.Lock()
-			s.next = b.Seq
-			s.mu.Unlock()
 			return err
 		}
-		b, ok = s.follower()
+		b, ok = s.follower(b.Seq)
 	}
 	return nil
 }
 
-// admit tells whether the batch is the one that is waited for.
+// admit tells whether the batch is the one that is waited for. It has not come before it is in the buffer: see
+// follower.
 func (s *source) admit(b Batch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,14 +179,14 @@ func (s *source) admit(b Batch) bool {
 		}
 		return false
 	}
-	s.next++
 	return true
 }
 
-// follower is the batch that has waited for the latest one.
-func (s *source) follower() (Batch, bool) {
+// follower notes that a batch has come, and is the one that has waited for it.
+func (s *source) follower(seq uint64) (Batch, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.next = max(s.next, seq+1)
 	b, ok := s.early[s.next]
 	delete(s.early, s.next)
 	return b, ok

@@ -35,12 +35,11 @@ type request struct {
 type runRequest struct{ now int64 }
 
 type fillRequest struct {
-	flow   catalog.FlowID
-	sub    *subscription // that of the instance to be filled
-	rows   []dataflow.RowCount
-	upper  uint64
-	now    int64
-	shared bool
+	flow  catalog.FlowID
+	sub   *subscription // that of the instance to be filled
+	rows  []dataflow.RowCount
+	upper uint64
+	now   int64
 }
 
 type answer struct {
@@ -88,7 +87,7 @@ func (w *Worker) abandon() {
 func (w *Worker) serve(r request) (a answer) {
 	switch {
 	case r.create != nil:
-		a.err = w.create(*r.create)
+		w.create(*r.create)
 	case r.remove != nil:
 		_, a.yes = w.flows[*r.remove]
 		delete(w.flows, *r.remove)
@@ -100,7 +99,7 @@ func (w *Worker) serve(r request) (a answer) {
 	case r.contains != nil:
 		_, a.yes = w.flows[*r.contains]
 	case r.fill != nil:
-		a.yes = w.fill(r.fill)
+		a.yes, a.err = w.fill(r.fill)
 	case r.stats:
 		a.stat = w.stats()
 	}
@@ -108,22 +107,18 @@ func (w *Worker) serve(r request) (a answer) {
 }
 
 // create starts a flow, in place of the one of that id, if there is one.
-func (w *Worker) create(spec createRequest) error {
-	f, err := newRunningFlow(w.h, spec)
-	if err == nil {
-		w.flows[f.id()] = f
-	}
-	return err
+func (w *Worker) create(spec createRequest) {
+	f := newRunningFlow(w.h, spec)
+	w.flows[f.id()] = f
 }
 
-func (w *Worker) fill(r *fillRequest) bool {
+func (w *Worker) fill(r *fillRequest) (done bool, err error) {
 	f := w.flows[r.flow]
 	if f == nil || f.spec.sub != r.sub {
-		return false // it was removed, or begun anew
+		return false, nil // it was removed, or begun anew
 	}
 	w.now = max(w.now, r.now)
-	f.fill(r.rows, r.upper, w.now, r.shared)
-	return true
+	return true, f.fill(r.rows, r.upper, w.now)
 }
 
 func (w *Worker) stats() FlowStat {
@@ -166,7 +161,7 @@ func (w *WorkerHandle) send(ctx context.Context, r request, blocking bool) (answ
 	return a, a.err
 }
 
-// CreateFlow starts a flow.
+// createFlow starts a flow.
 func (w *WorkerHandle) createFlow(ctx context.Context, spec createRequest) error {
 	_, err := w.send(ctx, request{create: &spec}, true)
 	return err

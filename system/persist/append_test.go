@@ -13,6 +13,7 @@ import (
 	"github.com/simrun-dev/simrun/sim"
 	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/persist"
+	"github.com/simrun-dev/simrun/system/rpc"
 )
 
 // fixture is a shard in memory, a scripted client on it and a rival with a cache of its own.
@@ -490,4 +491,47 @@ func judge(t *testing.T, attempts []*attempt, snapshot func(uint64) []persist.Up
 			require.GreaterOrEqual(t, b.ended, a.invoked, "%s ended before %s began, and is after it", b.tag, a.tag)
 		}
 	}
+}
+
+// crammed is a Consensus that can hold no more while it is full.
+type crammed struct {
+	persist.Consensus
+	full bool
+}
+
+func (c *crammed) CompareAndSet(ctx context.Context, key string, expected persist.SeqNo, next persist.Versioned) (bool, error) {
+	if c.full {
+		return false, fmt.Errorf("%w: %d bytes", persist.ErrTooLarge, len(next.Data))
+	}
+	return c.Consensus.CompareAndSet(ctx, key, expected, next)
+}
+
+// What the store can't hold was surely not appended, so that the batch is still the caller's; also where
+// the store is elsewhere.
+func TestAppendTooLarge(t *testing.T) {
+	inWorld(t, 1, func(w *sim.World) {
+		s := inMemory(w)
+		store := &crammed{Consensus: s.consensus(w.Host())}
+		w.NewNode("consensus", func(h host.Host) {
+			service := rpc.NewService()
+			persist.HandleConsensus(service, store)
+			_, err := rpc.Serve(h, "consensus", service, rpc.ServerOptions{})
+			require.NoError(t, err)
+		})
+		w.Sleep(time.Second)
+		client := persist.NewClient(w.Host(), s.blob(w.Host()), persist.NewConsensusClient(w.Host(), "consensus:consensus"), persist.Config{})
+		writer, err := client.OpenWriter(background, shard)
+		require.NoError(t, err)
+		builder := writer.NewBatch(at(0))
+		require.NoError(t, builder.Add(background, update("x", 1, 1)))
+		b, err := builder.Finish(background, at(5))
+		require.NoError(t, err)
+		store.full = true
+		err = writer.CompareAndAppendBatch(background, []*persist.Batch{b}, at(0), at(5), true)
+		require.ErrorIs(t, err, persist.ErrTooLarge)
+		require.NotErrorIs(t, err, persist.ErrIndeterminate)
+		store.full = false
+		require.NoError(t, writer.CompareAndAppendBatch(background, []*persist.Batch{b}, at(0), at(5), true))
+		require.Zero(t, w.Sometimes()["persist: an append was left open"])
+	})
 }

@@ -39,7 +39,8 @@ func NewClient(h host.Host, blob Blob, consensus Consensus, cfg Config) *Client 
 func (c *Client) Close() { c.end() }
 
 // OpenWriter returns a handle that appends to the shard, which comes into being when it is
-// first opened. It retries until ctx ends, as all methods do.
+// first opened. It retries until ctx ends, as all methods do; like all that take a shard it fails with
+// ErrBadShardID where that can't be one.
 func (c *Client) OpenWriter(ctx context.Context, shard ShardID) (*WriteHandle, error) {
 	m, err := c.machine(ctx, shard)
 	if err != nil {
@@ -79,6 +80,9 @@ func (c *Client) OpenCritical(ctx context.Context, shard ShardID, id CriticalID,
 }
 
 func (c *Client) machine(ctx context.Context, shard ShardID) (*machine, error) {
+	if err := shard.check(); err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	m, ok := c.machines[shard]
 	if !ok {

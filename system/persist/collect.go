@@ -123,8 +123,8 @@ func (h history) walk(ctx context.Context, s *state, last SeqNo) (blobs map[stri
 				if at == nil {
 					at = &state{}
 				}
-				if err := at.apply(v.Diff); err != nil {
-					return nil, nil, h.corrupt(v.SeqNo, err)
+				if at, err = h.follows(at, v); err != nil {
+					return nil, nil, err
 				}
 				v.Diff.blobs(blobs)
 			}

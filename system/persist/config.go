@@ -9,8 +9,9 @@ import (
 type Config struct {
 	// ReaderLease is how long a reader that is not heard of keeps its hold. Default 15 min.
 	ReaderLease time.Duration
-	// HeartbeatInterval is how often a reader lets itself be heard of. Default half of
-	// ReaderLease.
+	// HeartbeatInterval is how often it is looked whether a client's readers have to let themselves be
+	// heard of: when a third of the lease is over or half of it would be by the next time, and when
+	// they have something to give up. Default half of ReaderLease.
 	HeartbeatInterval time.Duration
 	// WriterLease is how long the shard remembers a writer that is not heard of, which bounds
 	// how long an append may go on retrying and still be settled. Default 15 min.

@@ -44,9 +44,15 @@ func (m *contentMachine) step(t *rapid.T, transition func(next *state) verdict) 
 
 // requireReplays holds what is stored of next against next.
 func requireReplays(t require.TestingT, base, next *state) {
+	base.tally = base.count()
+	made, err := versionOf(base, next)
+	require.NoError(t, err)
 	var v version
-	require.NoError(t, decoding.Unmarshal(mustEncode(versionOf(base, next)), &v))
-	require.NoError(t, v.replays(base, next))
+	require.NoError(t, decoding.Unmarshal(mustEncode(made), &v))
+	replayed, err := history{}.follows(base, v)
+	require.NoError(t, err)
+	require.True(t, replayed.equal(next))
+	require.Equal(t, next.count(), next.tally)
 }
 
 func (m *contentMachine) store(updates []Update) []part {
@@ -501,7 +507,9 @@ func TestDifference(t *testing.T) {
 		requireReplays(t, from, to)
 	})
 	require.Equal(t, splice{At: 2, Insert: weights(1, 1, 7).Batches[2:]}, spliceOf(weights(1, 1).Batches, weights(1, 1, 7).Batches), "an append")
-	_, err := splice{At: 1, Remove: 2}.apply(weights(1, 1).Batches)
+	_, err := splice{At: 1, Remove: 2}.apply(weights(1, 1).Batches, new(tally))
 	require.Error(t, err)
+	_, err = splice{At: 1, Insert: weights(1).Batches}.apply(weights(1, 1).Batches, new(tally))
+	require.ErrorContains(t, err, "batch 1 begins at [0], the one before ends at [1]")
 	require.Equal(t, []SeqNo{2, 3}, mapDifference(map[SeqNo]int{3: 1, 1: 1, 2: 1}, map[SeqNo]int{1: 1}).Drop)
 }

@@ -22,6 +22,8 @@ var (
 	ErrCorrupt = errors.New("persist: stored data is corrupt")
 	// ErrInvalidSeqNo: the sequence numbers of the call can't be right, whatever is stored.
 	ErrInvalidSeqNo = errors.New("persist: invalid sequence number")
+	// ErrTooLarge: the key or the data is larger than the store can hold. Nothing was stored, nor will be.
+	ErrTooLarge = errors.New("persist: too large for the store")
 	// ErrRegressed: Consensus has forgotten versions that it had acknowledged.
 	ErrRegressed = errors.New("persist: consensus went back to an older version of the shard")
 )

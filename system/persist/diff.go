@@ -3,7 +3,6 @@ package persist
 import (
 	"cmp"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"slices"
 )
@@ -56,20 +55,21 @@ func (d *diff) blobs(into map[string]bool) {
 	(&state{Batches: d.Batches.Insert, Rollups: d.Rollups.Set}).blobs(into)
 }
 
-// apply makes s, which the caller owns, the next version.
-func (s *state) apply(d diff) error {
-	batches, err := d.Batches.apply(s.Batches)
-	if err != nil {
-		return err
+// apply returns the next version. It shares with s, which stays as it is, what does not change.
+func (s *state) apply(d diff) (*state, error) {
+	next := *s
+	var err error
+	if next.Batches, err = d.Batches.apply(s.Batches, &next.tally); err != nil {
+		return nil, err
 	}
-	s.SeqNo++
-	s.Walltime, s.Since, s.Asked, s.Final = d.Walltime, d.Since, d.Asked, d.Final
-	s.Batches = batches
-	s.Writers = d.Writers.apply(s.Writers)
-	s.Readers = d.Readers.apply(s.Readers)
-	s.Critical = d.Critical.apply(s.Critical)
-	s.Rollups = d.Rollups.apply(s.Rollups)
-	return nil
+	next.SeqNo++
+	next.encoded = 0
+	next.Walltime, next.Since, next.Asked, next.Final = d.Walltime, d.Since, d.Asked, d.Final
+	next.Writers = d.Writers.apply(s.Writers, writerState.hash, &next.tally)
+	next.Readers = d.Readers.apply(s.Readers, readerState.hash, &next.tally)
+	next.Critical = d.Critical.apply(s.Critical, criticalState.hash, &next.tally)
+	next.Rollups = d.Rollups.apply(s.Rollups, rollup.hash, &next.tally)
+	return &next, nil
 }
 
 // spliceOf leaves alone what both begin with and what both end with.
@@ -85,15 +85,30 @@ func spliceOf(from, to []batch) splice {
 	return splice{At: begin, Remove: len(from) - begin - end, Insert: slices.Clone(to[begin : len(to)-end])}
 }
 
-func (p splice) apply(batches []batch) ([]batch, error) {
+func (p splice) apply(batches []batch, t *tally) ([]batch, error) {
 	if p.At < 0 || p.Remove < 0 || p.At > len(batches) || p.Remove > len(batches)-p.At {
 		return nil, fmt.Errorf("it replaces batches %d to %d of %d", p.At, p.At+p.Remove, len(batches))
 	}
-	batches = slices.Replace(batches, p.At, p.At+p.Remove, p.Insert...)
-	if len(batches) == 0 {
+	if p.Remove == 0 && len(p.Insert) == 0 {
+		return batches, nil
+	}
+	begin, end := batches[:p.At], batches[p.At+p.Remove:]
+	for i := range batches[p.At : p.At+p.Remove] {
+		*t -= batches[p.At+i].hash()
+	}
+	for i := range p.Insert {
+		*t += p.Insert[i].hash()
+	}
+	spliced := slices.Concat(begin, p.Insert, end)
+	if len(spliced) == 0 {
 		return nil, nil // encoded as in a state that never had any
 	}
-	return batches, nil
+	for i := max(1, p.At); i < min(p.At+len(p.Insert)+1, len(spliced)); i++ {
+		if spliced[i-1].Upper != spliced[i].Lower {
+			return nil, fmt.Errorf("batch %d begins at %v, the one before ends at %v", i, spliced[i].Lower, spliced[i-1].Upper)
+		}
+	}
+	return spliced, nil
 }
 
 func mapDifference[K cmp.Ordered, V comparable](from, to map[K]V) (d mapDiff[K, V]) {
@@ -114,16 +129,27 @@ func mapDifference[K cmp.Ordered, V comparable](from, to map[K]V) (d mapDiff[K, 
 	return d
 }
 
-func (d mapDiff[K, V]) apply(m map[K]V) map[K]V {
+func (d mapDiff[K, V]) apply(m map[K]V, hash func(V, K) tally, t *tally) map[K]V {
+	if len(d.Set) == 0 && len(d.Drop) == 0 {
+		return m
+	}
+	changed := maps.Clone(m)
+	if changed == nil {
+		changed = map[K]V{}
+	}
+	remove := func(k K) {
+		if v, ok := changed[k]; ok {
+			*t -= hash(v, k)
+			delete(changed, k)
+		}
+	}
 	for _, k := range d.Drop {
-		delete(m, k)
+		remove(k)
 	}
-	if m == nil && len(d.Set) > 0 {
-		m = map[K]V{}
+	for _, k := range slices.Sorted(maps.Keys(d.Set)) {
+		remove(k)
+		*t += hash(d.Set[k], k)
+		changed[k] = d.Set[k]
 	}
-	maps.Copy(m, d.Set)
-	return m
+	return changed
 }
-
-// checksum is that of the state's encoding.
-func (s *state) checksum() uint32 { return crc32.Checksum(mustEncode(s), castagnoli) }

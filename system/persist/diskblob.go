@@ -58,6 +58,13 @@ func OpenDiskBlob(h host.Host, dir string) (*DiskBlob, error) {
 
 func (d *DiskBlob) path(key string) string { return join(d.dir, url.PathEscape(key)+blobSuffix) }
 
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
 // settle makes the names in the directory durable, if they may not be. The caller holds mu.
 func (d *DiskBlob) settle() error {
 	if !d.dirty {

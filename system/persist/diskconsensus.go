@@ -2,18 +2,21 @@ package persist
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/simrun-dev/simrun/system/host"
+	"github.com/simrun-dev/simrun/system/wal"
 )
 
 // DiskConsensus is a Consensus on one machine's disk. A log holds every change; a change is
 // synced before it is answered, and before anyone can read it. All keys' retained versions are
 // in memory as well.
 //
-// One task writes the log. What reaches it while it syncs becomes one frame, and one sync.
+// One task writes the log. What reaches it while it syncs becomes one record, and one sync.
 type DiskConsensus struct {
 	h         host.Host
-	log       *recordLog // of the writing task
+	log       *wal.Log // of the writing task
 	proposals *host.Chan[*proposal]
 	closed    *host.Chan[struct{}] // closed when the writing task has ended
 	// Of the writing task: the sizes in bytes of a log below which it is not worth rewriting, and
@@ -40,9 +43,11 @@ type proposalAnswer struct {
 	err       error
 }
 
+var consensusMagic = wal.Magic{'s', 'r', 'l', '1'}
+
 const (
 	consensusLogName = "consensus.log"
-	// maxGroup bounds the changes of one frame.
+	// maxGroup bounds the changes of one record.
 	maxGroup = 128
 	// defaultMinCompact is the minCompact of a DiskConsensus.
 	defaultMinCompact = 1 << 20
@@ -61,7 +66,10 @@ func OpenDiskConsensus(h host.Host, dir string) (*DiskConsensus, error) {
 	}
 	d.compactAt = d.minCompact
 	var err error
-	if d.log, err = openRecordLog(h, dir, consensusLogName, d.replay); err != nil {
+	if d.log, err = wal.Open(h, dir, consensusLogName, consensusMagic, d.replay); err != nil {
+		if errors.Is(err, wal.ErrCorrupt) {
+			err = fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
 		return nil, err
 	}
 	h.Go("disk consensus log", d.write)
@@ -73,12 +81,12 @@ func OpenDiskConsensus(h host.Host, dir string) (*DiskConsensus, error) {
 func (d *DiskConsensus) Close() error {
 	d.proposals.Close()
 	d.closed.Recv()
-	return d.log.close()
+	return d.log.Close()
 }
 
-func (d *DiskConsensus) replay(payload []byte) error {
+func (d *DiskConsensus) replay(record []byte) error {
 	var changes []change
-	if err := decoding.Unmarshal(payload, &changes); err != nil {
+	if err := decoding.Unmarshal(record, &changes); err != nil {
 		return err
 	}
 	for _, c := range changes {
@@ -206,7 +214,7 @@ func (d *DiskConsensus) commit(group []*proposal) {
 	if len(changes) == 0 {
 		return
 	}
-	if undone, err := d.log.append(mustEncode(changes)); err != nil {
+	if undone, err := d.log.Append(mustEncode(changes)); err != nil {
 		for _, p := range group {
 			if undone {
 				p.result = proposalAnswer{err: determinate("log", p.change.Key, err)}
@@ -229,27 +237,27 @@ func (d *DiskConsensus) compact() {
 	if d.slack == defaultSlack && d.h.Buggify("persist/small consensus log") {
 		d.minCompact, d.slack, d.compactAt = 1<<10, 2, 1<<10
 	}
-	if d.log.size < d.compactAt {
+	if d.log.Size() < d.compactAt {
 		return
 	}
-	payloads, live := d.livePayloads()
+	records, live := d.liveRecords()
 	d.compactAt = max(d.minCompact, d.slack*live)
-	if d.log.size < d.compactAt {
+	if d.log.Size() < d.compactAt {
 		return
 	}
-	before := d.log.size
-	if err := d.log.rewrite(payloads); err != nil {
+	before := d.log.Size()
+	if err := d.log.Rewrite(records...); err != nil {
 		d.h.Logf("persist: rewriting the consensus log: %v", err)
 		d.compactAt = 2 * before
 		return
 	}
 	d.h.Sometimes("persist: the consensus log was rewritten", true)
-	d.h.Logf("persist: rewrote the consensus log, %d bytes before, %d now", before, d.log.size)
+	d.h.Logf("persist: rewrote the consensus log, %d bytes before, %d now", before, d.log.Size())
 }
 
-// livePayloads is the log that makes the registers from nothing, one frame for each key, and
-// its size.
-func (d *DiskConsensus) livePayloads() (payloads [][]byte, size int64) {
+// liveRecords are the log that makes the registers from nothing, one record for each key, and its
+// size.
+func (d *DiskConsensus) liveRecords() (records [][]byte, size int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range d.registers.keys() {
@@ -257,9 +265,9 @@ func (d *DiskConsensus) livePayloads() (payloads [][]byte, size int64) {
 		for _, v := range d.registers[key] {
 			changes = append(changes, change{Kind: changeSet, Key: key, Versioned: v})
 		}
-		payload := mustEncode(changes)
-		payloads = append(payloads, payload)
-		size += int64(len(payload)) + frameHeader
+		record := mustEncode(changes)
+		records = append(records, record)
+		size += int64(len(record)) + wal.Overhead
 	}
-	return payloads, size
+	return records, size
 }

@@ -23,6 +23,11 @@
 //     shard meanwhile.
 //   - [SinceHandle] holds the since back without a lease, and fences former holders out.
 //
+// Handles are given up with Expire, which waits until the shard knows, or with Close, which does not.
+// Take Expire where the program, or the Client, ends right afterwards, since Close's attempt ends with
+// it; Close where nobody waits. What is given up by neither is held until its lease is over, and what
+// a SinceHandle holds for ever: its Expire is for a hold that nobody will come back to.
+//
 // A shard whose upper and since are empty is given up with Client.Finalize.
 //
 // # How it works
@@ -46,7 +51,8 @@
 //
 // [OpenDiskConsensus] and [OpenDiskBlob] keep the stores on a disk, [ServeConsensus] and
 // [ServeBlob] serve them on the network to a [ConsensusClient] and a [BlobClient];
-// [MemConsensus] and [MemBlob] are for tests.
+// [MemConsensus] and [MemBlob] are for tests. Package boltstore is a Consensus for a program that has
+// its shards on its own machine, and package host/real the operating system to run all this on.
 //
 // The design is that of Materialize's persist, from its public documentation. Left out of it are
 // schemas, data kept inline in the state, and the pushing of new versions between processes.

@@ -93,6 +93,9 @@ var (
 	// ErrMissingBlob: a batch that the shard's state refers to is not in the Blob store.
 	ErrMissingBlob = errors.New("persist: a batch of the shard is missing from the blob store")
 
+	// ErrBadShardID: the shard's name can't be one, see MaxShardID.
+	ErrBadShardID = errors.New("persist: invalid shard id")
+
 	// ErrNoCritical: the critical since was removed from the shard.
 	ErrNoCritical = errors.New("persist: the shard has no critical since of that id")
 )

@@ -47,15 +47,15 @@ func CheckHistory(ctx context.Context, blob Blob, consensus Consensus, shard Sha
 			if v.SeqNo != at.SeqNo+1 {
 				return fmt.Errorf("version %d follows on version %d", v.SeqNo, at.SeqNo)
 			}
-			before := at.clone()
-			if err := at.apply(v.Diff); err != nil {
-				return h.corrupt(v.SeqNo, err)
+			before := at
+			if at, err = h.follows(before, v); err != nil {
+				return err
 			}
 			if err := before.checkSuccessor(at); err != nil {
 				return err
 			}
 		}
-		if at.checksum() != v.Sum {
+		if at.tally != at.count() || at.checksum() != v.Sum {
 			return fmt.Errorf("version %d replays to something else", v.SeqNo)
 		}
 		if err := at.check(); err != nil {

@@ -17,10 +17,13 @@ type fetch struct {
 	err     error
 }
 
+// fetcher returns the updates of a part.
+type fetcher func(ctx context.Context, p part) ([]Update, error)
+
 // fetchBatches returns what lies in the blobs of each of the batches, several blobs at a time.
 // It fails with the first error in the order of the batches: ErrMissingBlob, ErrCorrupt, or
 // ctx's.
-func (m *machine) fetchBatches(ctx context.Context, batches []batch) ([][]Update, error) {
+func (m *machine) fetchBatches(ctx context.Context, batches []batch, fetchPart fetcher) ([][]Update, error) {
 	var fetches []*fetch
 	for i := range batches {
 		for _, p := range batches[i].Parts {
@@ -34,7 +37,7 @@ func (m *machine) fetchBatches(ctx context.Context, batches []batch) ([][]Update
 	todo.Close()
 	work := func() {
 		for f, ok := todo.Recv(); ok; f, ok = todo.Recv() {
-			f.updates, f.err = m.fetchPart(ctx, f.part)
+			f.updates, f.err = fetchPart(ctx, f.part)
 		}
 	}
 	others := host.NewWaitGroup(m.h, "persist fetches")
@@ -93,14 +96,18 @@ func (m *machine) deleteBlobs(ctx context.Context, keys ...string) error {
 }
 
 // fetch is fetchBatches of batches that the handle has pinned.
-func (r *ReadHandle) fetch(ctx context.Context, batches []batch) ([][]Update, error) {
+func (r *ReadHandle) fetch(ctx context.Context, batches []batch, fetchPart fetcher) ([][]Update, error) {
 	if r.m.h.Buggify("persist/dawdle before fetching") {
-		// The pin has to last however long it takes.
-		if err := sleep(ctx, r.m.h, time.Duration(r.m.h.Rand().Int64N(int64(4*time.Second)))); err != nil {
+		// The pin has to last however long it takes; one in four takes long.
+		delay := time.Duration(r.m.h.Rand().Int64N(int64(4 * time.Second)))
+		if delay%4 != 0 {
+			delay /= 16
+		}
+		if err := sleep(ctx, r.m.h, delay); err != nil {
 			return nil, err
 		}
 	}
-	updates, err := r.m.fetchBatches(ctx, batches)
+	updates, err := r.m.fetchBatches(ctx, batches, fetchPart)
 	if !errors.Is(err, ErrMissingBlob) {
 		return updates, err
 	}

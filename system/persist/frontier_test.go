@@ -74,7 +74,22 @@ func TestFrontierEncodings(t *testing.T) {
 		back = At(99)
 		require.NoError(t, decoding.Unmarshal(mustEncode(f), &back))
 		require.Equal(t, f, back)
+		if time, ok := f.Time(); ok {
+			require.Equal(t, mustEncode(time), mustEncode(f))
+		}
 	})
+	for shift := range 64 {
+		for _, time := range []uint64{1<<shift - 1, 1 << shift, 23, 24} {
+			require.Equal(t, mustEncode(time), mustEncode(At(time)))
+			var back Frontier
+			require.NoError(t, decoding.Unmarshal(mustEncode(time), &back))
+			require.Equal(t, At(time), back)
+		}
+	}
+	for _, bad := range []any{"x", -1, true, 1.5, []int{1}} {
+		var f Frontier
+		require.ErrorContains(t, decoding.Unmarshal(mustEncode(bad), &f), "neither an unsigned integer nor null")
+	}
 	require.Equal(t, "[17]", At(17).String())
 	require.Equal(t, "[]", Empty().String())
 	for _, bad := range []string{"", "17", "[", "[17", "17]", "[x]", "[-1]", "[18446744073709551616]", "[[]"} {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/zeebo/xxh3"
 )
 
 // history is how the versions of one shard are kept: in Consensus, for each version, what
@@ -76,10 +78,8 @@ func (h history) rebuild(ctx context.Context) (*state, error) {
 	}
 }
 
-// follow returns the latest version, from s on by differences alone, or errGap. It leaves s
-// as it is.
+// follow returns the latest version, from s on by differences alone, or errGap.
 func (h history) follow(ctx context.Context, s *state) (*state, error) {
-	owned := false
 	for {
 		stored, err := h.consensus.Scan(ctx, string(h.shard), s.SeqNo, page)
 		if err != nil {
@@ -89,35 +89,30 @@ func (h history) follow(ctx context.Context, s *state) (*state, error) {
 			return nil, h.regressed(ctx, s)
 		}
 		for _, at := range stored {
+			encoded := xxh3.Hash(at.Data)
+			if at.SeqNo == s.SeqNo && encoded == s.encoded {
+				continue
+			}
 			v, err := h.decodeVersion(at)
 			switch {
 			case err != nil:
 				return nil, err
 			case v.SeqNo > s.SeqNo+1:
 				return nil, errGap
-			case v.SeqNo == s.SeqNo && v.Sum != s.sum:
+			case v.SeqNo == s.SeqNo && v.Sum != s.checksum():
 				return nil, fmt.Errorf("%w %q: its version %d is not the one that was seen", ErrRegressed, h.shard, s.SeqNo)
 			case v.SeqNo == s.SeqNo:
 				continue
 			}
-			if !owned {
-				s, owned = s.clone(), true
+			if s, err = h.follows(s, v); err != nil {
+				return nil, err
 			}
-			if err := s.apply(v.Diff); err != nil {
-				return nil, h.corrupt(v.SeqNo, err)
-			}
-			s.sum = v.Sum
+			s.encoded = encoded
 		}
 		if len(stored) < page {
-			break
+			return s, nil
 		}
 	}
-	if owned {
-		if got := s.checksum(); got != s.sum {
-			return nil, h.corrupt(s.SeqNo, fmt.Errorf("replaying the differences leads to a state of checksum %08x, not %08x", got, s.sum))
-		}
-	}
-	return s, nil
 }
 
 // regressed is the error of not finding s, or any later version.
@@ -132,16 +127,20 @@ func (h history) regressed(ctx context.Context, s *state) error {
 	return fmt.Errorf("%w %q: it has version %d, version %d was seen", ErrRegressed, h.shard, head.SeqNo, s.SeqNo)
 }
 
-// propose is what commit is to store.
-func (h history) propose(base, next *state) version {
-	v := versionOf(base, next)
-	next.sum = v.Sum
-	return v
+// propose is what commit is to store to make next the version after base.
+func (h history) propose(base, next *state) (Versioned, error) {
+	v, err := versionOf(base, next)
+	if err != nil {
+		return Versioned{}, fmt.Errorf("persist: shard %q: %w", h.shard, err)
+	}
+	stored := Versioned{SeqNo: v.SeqNo, Data: mustEncode(v)}
+	next.encoded = xxh3.Hash(stored.Data)
+	return stored, nil
 }
 
-// commit makes v the version after base.
-func (h history) commit(ctx context.Context, base *state, v version) (committed bool, err error) {
-	return h.consensus.CompareAndSet(ctx, string(h.shard), base.SeqNo, Versioned{SeqNo: v.SeqNo, Data: mustEncode(v)})
+// commit makes next the version after base.
+func (h history) commit(ctx context.Context, base *state, next Versioned) (committed bool, err error) {
+	return h.consensus.CompareAndSet(ctx, string(h.shard), base.SeqNo, next)
 }
 
 // loadRollup returns the state that was rolled up. It fails with ErrMissingBlob, ErrCorrupt, or
@@ -165,6 +164,6 @@ func (h history) loadRollup(ctx context.Context, at SeqNo, r rollup) (*state, er
 	if s.SeqNo != at {
 		return nil, fmt.Errorf("%w: rollup %q is of version %d, not %d", ErrCorrupt, r.Key, s.SeqNo, at)
 	}
-	s.sum = sum // a rollup is the encoding that the checksum is of
+	s.tally = s.count()
 	return &s, nil
 }

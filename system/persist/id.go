@@ -2,6 +2,7 @@ package persist
 
 import (
 	"fmt"
+	"net/url"
 
 	"github.com/simrun-dev/simrun/system/host"
 )
@@ -22,6 +23,21 @@ type (
 	// later holder compares it, and so finds out that it was fenced out.
 	Opaque uint64
 )
+
+// MaxShardID is how many bytes a ShardID may have at most, escaped as in the path of a URL. With the name
+// of a blob behind it, it has to fit into the name of a file, of which file systems take 255 bytes.
+const MaxShardID = 128
+
+// check tells whether the shard can be stored.
+func (id ShardID) check() error {
+	switch size := len(url.PathEscape(string(id))); {
+	case size == 0:
+		return fmt.Errorf("%w: it is empty: give the shard a name", ErrBadShardID)
+	case size > MaxShardID:
+		return fmt.Errorf("%w: %q has %d bytes, escaped as in a URL, at most %d are possible: give the shard a shorter name", ErrBadShardID, id, size, MaxShardID)
+	}
+	return nil
+}
 
 // newID returns a name never used before. Randomness alone would do; the machine's name and
 // its process's incarnation make ids readable in traces, and keep them apart even where two

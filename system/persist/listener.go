@@ -129,7 +129,7 @@ func (l *Listener) Next(ctx context.Context) (Event, error) {
 	if !told {
 		return Event{}, &SinceError{AsOf: l.asOf, Since: b.Since}
 	}
-	fetched, err := r.fetch(ctx, []batch{b})
+	fetched, err := r.fetch(ctx, []batch{b}, r.m.fetchShared)
 	if err != nil {
 		return Event{}, err
 	}

@@ -9,6 +9,18 @@ import (
 	"github.com/simrun-dev/simrun/sim"
 )
 
+// onWorld runs body as a task of a world.
+func onWorld(t *testing.T, seed uint64, body func(w *sim.World)) {
+	t.Helper()
+	w := sim.New(sim.Config{Seed: seed})
+	defer w.Close()
+	w.Go("test", func() {
+		defer w.Stop()
+		body(w)
+	})
+	require.NoError(t, w.Run())
+}
+
 // A listener whose lease ran out before its shard was finalised is told so, and not that the shard has
 // nothing more.
 func TestListenerOfAFinalizedShard(t *testing.T) {

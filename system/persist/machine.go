@@ -29,6 +29,10 @@ type machine struct {
 	changed *host.Chan[struct{}] // closed, and replaced, when cached changes
 	writes  bool                 // some handle writes
 	busy    map[string]bool      // chores under way
+	readers []*ReadHandle        // whose leases are kept alive
+	beating bool                 // a task does that
+	looks   looks
+	shared  []*sharedPart // oldest first
 }
 
 func newMachine(h host.Host, cfg Config, shard ShardID, blob Blob, consensus Consensus, life context.Context) *machine {
@@ -102,7 +106,11 @@ func (m *machine) open(ctx context.Context) error {
 		}
 		if s == nil {
 			s = initialState(m.now())
-			committed, err := m.history.commit(ctx, &state{}, m.history.propose(&state{}, s))
+			first, err := m.history.propose(&state{}, s)
+			if err != nil {
+				return err
+			}
+			committed, err := m.history.commit(ctx, &state{}, first)
 			if err != nil {
 				return err
 			}
@@ -119,6 +127,7 @@ func (m *machine) open(ctx context.Context) error {
 // refresh fetches the latest version. It reflects every command acknowledged before the call.
 func (m *machine) refresh(ctx context.Context) (*state, error) {
 	before, _ := m.state()
+	number := m.beginLook()
 	var s *state
 	var rebuilt bool
 	known := before
@@ -141,6 +150,7 @@ func (m *machine) refresh(ctx context.Context) (*state, error) {
 	m.h.Sometimes("persist: a state was rebuilt from a rollup", rebuilt && len(s.Rollups) > 0)
 	m.h.Sometimes("persist: the versions since the last look were dropped already", rebuilt && known != nil)
 	m.adopt(s)
+	m.endLook(number)
 	s, _ = m.state() // a later one, if another task was faster
 	return s, nil
 }
@@ -183,10 +193,12 @@ func (m *machine) command(ctx context.Context, work func(next *state, now uint64
 
 		chores := m.assign(next)
 
-		v := m.history.propose(base, next)
-		replay := v.replays(base, next)
-		m.h.Always("persist: the differences make the next version of the one before", replay == nil, "%s: %v", m.shard, replay)
-		committed, err := m.history.commit(ctx, base, v)
+		proposed, err := m.history.propose(base, next)
+		m.h.Always("persist: the differences make the next version of the one before", err == nil, "%s: %v", m.shard, err)
+		if err != nil {
+			return nil, err // nobody could go on from it
+		}
+		committed, err := m.history.commit(ctx, base, proposed)
 		switch {
 		case err == nil && committed:
 			m.adopt(next)
@@ -231,29 +243,6 @@ func (m *machine) idempotent(ctx context.Context, work func(next *state, now uin
 		uncertain = true
 		if wait.wait(ctx) != nil {
 			return nil, true, indeterminate("change state", string(m.shard), fmt.Errorf("%w: %w", ctx.Err(), err))
-		}
-	}
-}
-
-// waitPast waits until the upper is past f and returns a version where it is, or one of which
-// stop is true, whichever is seen first.
-func (m *machine) waitPast(ctx context.Context, f Frontier, stop func(*state) bool) (*state, error) {
-	poll := newBackoff(m.h, m.cfg.PollMin, m.cfg.PollMax)
-	for {
-		s, changed := m.state()
-		if f.Before(s.upper()) || stop(s) {
-			return s, nil
-		}
-		timer, cancel := m.h.Clock().WithTimeout(ctx, poll.step())
-		i := host.SelectFirst(m.h, changed.OnRecv(nil, nil), host.OnDone(timer))
-		cancel()
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if i == 1 {
-			if _, err := m.refresh(ctx); err != nil {
-				return nil, err
-			}
 		}
 	}
 }

@@ -270,7 +270,6 @@ func TestShardUnderMaintenance(t *testing.T) {
 		"persist: a rollup came too late",
 		"persist: a rollup was added",
 		"persist: a state was rebuilt from a rollup",
-		"persist: batches to be merged were gone",
 		"persist: batches were merged",
 		"persist: batches were merged up to a since",
 		"persist: blobs were collected",

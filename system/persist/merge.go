@@ -92,7 +92,7 @@ func (m *machine) merge(ctx context.Context) error {
 // in which the times before since are moved forward to it, and what is then equal added up.
 func (m *machine) mergeBatches(ctx context.Context, inputs []batch, since Frontier) (batch, error) {
 	merged := batch{Lower: inputs[0].Lower, Upper: inputs[len(inputs)-1].Upper, Since: since}
-	fetched, err := m.fetchBatches(ctx, inputs)
+	fetched, err := m.fetchBatches(ctx, inputs, m.fetchPart)
 	if err != nil {
 		return merged, err
 	}

@@ -2,24 +2,21 @@ package persist
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/simrun-dev/simrun/system/host"
 )
 
 // ReadHandle reads a shard. It is registered with the shard and holds two things back, under a
-// lease that a task of the handle keeps alive: the shard's since, and, by the pins of what is
+// lease that a task of the client keeps alive: the shard's since, and, by the pins of what is
 // being fetched, the deletion of blobs. When the lease ran out all the same (the process was
 // paused, or cut off from Consensus), the methods fail with ErrLeaseExpired.
 //
 // Its methods may be called by several tasks.
 type ReadHandle struct {
-	c    *Client
-	m    *machine
-	id   ReaderID
-	life context.Context // ends with the handle
-	end  context.CancelFunc
+	c  *Client
+	m  *machine
+	id ReaderID
 
 	mu    *host.Mutex
 	since Frontier
@@ -51,8 +48,7 @@ func openReadHandle(ctx context.Context, c *Client, m *machine, register registr
 	if err != nil {
 		return nil, err
 	}
-	r.life, r.end = host.WithCancel(c.h, c.life)
-	c.h.Go("persist heartbeat "+string(m.shard), r.heartbeat)
+	m.attend(r)
 	return r, nil
 }
 
@@ -86,23 +82,6 @@ func (r *ReadHandle) Since() Frontier {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.since
-}
-
-// heartbeat keeps the lease alive until the handle is closed, or the lease is gone.
-func (r *ReadHandle) heartbeat() {
-	for sleep(r.life, r.c.h, r.c.cfg.HeartbeatInterval) == nil {
-		r.mu.Lock()
-		wanted := r.wanted
-		r.mu.Unlock()
-		if _, err := r.downgrade(r.life, wanted); err != nil {
-			if r.life.Err() == nil {
-				r.c.h.Logf("persist: heartbeat of reader %s of %s: %v", r.id, r.m.shard, err)
-			}
-			if errors.Is(err, ErrLeaseExpired) {
-				return
-			}
-		}
-	}
 }
 
 // usable tells why the handle can't be used, if so.
@@ -205,10 +184,7 @@ func (r *ReadHandle) downgrade(ctx context.Context, since Frontier) (Frontier, e
 			return Frontier{}, err
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.since = r.since.Join(held)
-	r.heard = r.c.h.Clock().Now()
+	r.held(held, r.c.h.Clock().Now())
 	return held, nil
 }
 
@@ -249,7 +225,7 @@ func (r *ReadHandle) Expire(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	r.end()
+	r.m.dismiss(r)
 	_, _, err := r.m.idempotent(ctx, func(next *state, _ uint64) verdict {
 		_, v := next.expireReader(r.id)
 		return v
@@ -262,7 +238,7 @@ func (r *ReadHandle) abandon() {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	r.end()
+	r.m.dismiss(r)
 }
 
 // Close is Expire that does not wait. If it does not succeed the lease runs out.
@@ -274,7 +250,7 @@ func (r *ReadHandle) Close() {
 	if closed {
 		return
 	}
-	r.end()
+	r.m.dismiss(r)
 	r.c.h.Go("persist expire reader", func() {
 		ctx, cancel := r.c.h.Clock().WithTimeout(r.c.life, r.c.cfg.ReaderLease)
 		defer cancel()

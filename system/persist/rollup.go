@@ -9,6 +9,11 @@ import (
 // rollUp keeps the complete state of a version in a blob, and lists it in the shard. Versions
 // that are committed meanwhile don't matter: it is of version s, and they follow on it.
 func (m *machine) rollUp(ctx context.Context, s *state) error {
+	counted := s.count()
+	m.h.Always("persist: a state's checksum is that of its entries", counted == s.tally, "%s at %d: %x, counted %x", m.shard, s.SeqNo, s.tally, counted)
+	if counted != s.tally {
+		return m.history.corrupt(s.SeqNo, errors.New("the state in memory is not the one that was committed"))
+	}
 	value := mustEncode(s)
 	r := rollup{Key: string(m.shard) + "/" + newID(m.h, "v"), Checksum: crc32.Checksum(value, castagnoli)}
 	if err := m.setBlob(ctx, r.Key, value); err != nil {

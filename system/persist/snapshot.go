@@ -95,7 +95,7 @@ func (s *Snapshot) Fetch(ctx context.Context) ([]Update, error) {
 	if s.closed {
 		return nil, &InvalidUsage{Cause: ErrHandleClosed, Detail: "the snapshot was closed"}
 	}
-	fetched, err := s.r.fetch(ctx, s.batches)
+	fetched, err := s.r.fetch(ctx, s.batches, s.r.m.fetchPart)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,9 @@ type state struct {
 	// Final is the version at which the shard was finalised, 0 as long as it is not.
 	Final SeqNo `cbor:"10,keyasint,omitempty"`
 
-	sum uint32 // the checksum of this version, once it is stored
+	tally tally // of the entries above; see checksum
+	// encoded is the hash of this version as Consensus has it, 0 while that is not known.
+	encoded uint64
 }
 
 // writerState is what the shard remembers of a writer.
@@ -65,7 +67,8 @@ type criticalState struct {
 // initialState is the first version of a shard.
 func initialState(now uint64) *state { return &state{SeqNo: 1, Walltime: now} }
 
-// clone returns a copy to which transitions can be applied.
+// clone returns a copy to which transitions can be applied. They leave its tally behind: propose makes
+// it good.
 func (s *state) clone() *state {
 	c := *s
 	c.Batches = slices.Clone(s.Batches)
@@ -74,6 +77,14 @@ func (s *state) clone() *state {
 	c.Critical = maps.Clone(s.Critical)
 	c.Rollups = maps.Clone(s.Rollups)
 	return &c
+}
+
+// equal tells whether the two are the same version, with the same entries.
+func (s *state) equal(t *state) bool {
+	return s.SeqNo == t.SeqNo && s.Walltime == t.Walltime && s.Since == t.Since && s.Asked == t.Asked && s.Final == t.Final &&
+		slices.EqualFunc(s.Batches, t.Batches, func(b, c batch) bool { return b.equal(c) }) &&
+		maps.Equal(s.Writers, t.Writers) && maps.Equal(s.Readers, t.Readers) &&
+		maps.Equal(s.Critical, t.Critical) && maps.Equal(s.Rollups, t.Rollups)
 }
 
 // upper is the frontier of the times not written yet.

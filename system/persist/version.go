@@ -9,7 +9,7 @@ type version struct {
 	SeqNo SeqNo
 	// Sum is the checksum of the state that the version's differences lead to: whoever gets
 	// anything else when replaying them has lost or damaged a piece.
-	Sum uint32
+	Sum uint64
 	// RollupAt is the newest version of which the state lists a rollup, 0 for none, and Rollup
 	// where that lies: all it takes to begin a replay.
 	RollupAt SeqNo
@@ -24,23 +24,33 @@ type rollup struct {
 	Checksum uint32 // CRC-32C of the blob
 }
 
-// versionOf describes next by how it differs from base, which it follows.
-func versionOf(base, next *state) version {
-	v := version{SeqNo: next.SeqNo, Sum: next.checksum(), Diff: difference(base, next)}
+// versionOf describes next by how it differs from base, which it follows, and brings its tally up to
+// date. It fails if the differences don't make next of base: then nobody could replay them.
+func versionOf(base, next *state) (version, error) {
+	v := version{SeqNo: next.SeqNo, Diff: difference(base, next)}
 	v.RollupAt, v.Rollup = next.newestRollup()
-	return v
+	replayed, err := base.apply(v.Diff)
+	if err != nil {
+		return v, fmt.Errorf("replaying version %d fails: %w", next.SeqNo, err)
+	}
+	if !replayed.equal(next) {
+		return v, fmt.Errorf("replaying version %d makes %+v, not %+v", next.SeqNo, replayed, next)
+	}
+	next.tally, next.encoded = replayed.tally, 0
+	v.Sum = next.checksum()
+	return v, nil
 }
 
-// replays tells whether the differences that v says make next of base do.
-func (v version) replays(base, next *state) error {
-	replayed := base.clone()
-	if err := replayed.apply(v.Diff); err != nil {
-		return err
+// follows applies the version to s, the one before. It fails with ErrCorrupt.
+func (h history) follows(s *state, v version) (*state, error) {
+	next, err := s.apply(v.Diff)
+	if err != nil {
+		return nil, h.corrupt(v.SeqNo, err)
 	}
-	if got := replayed.checksum(); got != v.Sum {
-		return fmt.Errorf("replaying version %d makes %+v, not %+v", next.SeqNo, replayed, next)
+	if got := next.checksum(); got != v.Sum {
+		return nil, h.corrupt(v.SeqNo, fmt.Errorf("replaying the differences leads to a state of checksum %016x, not %016x", got, v.Sum))
 	}
-	return nil
+	return next, nil
 }
 
 // decodeVersion fails with ErrCorrupt.

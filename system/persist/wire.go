@@ -13,6 +13,7 @@ const (
 	codeIndeterminate = "persist/indeterminate"
 	codeCorrupt       = "persist/corrupt"
 	codeInvalidSeqNo  = "persist/invalid-seqno"
+	codeTooLarge      = "persist/too-large"
 )
 
 // serverOptions are the limits of a store's server.
@@ -33,6 +34,8 @@ func toWire(err error) error {
 		code = codeCorrupt
 	case errors.Is(err, ErrInvalidSeqNo):
 		code = codeInvalidSeqNo
+	case errors.Is(err, ErrTooLarge):
+		code = codeTooLarge
 	case errors.Is(err, ErrDeterminate):
 		code = codeDeterminate
 	}
@@ -57,6 +60,8 @@ func fromWire(op, key string, err error) error {
 		return &remoteError{sentinel: ErrCorrupt, cause: coded}
 	case codeInvalidSeqNo:
 		return &remoteError{sentinel: ErrInvalidSeqNo, cause: coded}
+	case codeTooLarge:
+		return &remoteError{sentinel: ErrTooLarge, cause: coded}
 	case codeDeterminate, rpc.CodeNoMethod, rpc.CodeBadRequest:
 		return determinate(op, key, coded)
 	}

@@ -48,7 +48,9 @@ func (w *WriteHandle) Shard() ShardID { return w.m.shard }
 //   - ErrDeterminate, with the context's error: ctx ended before anything was written.
 //   - ErrIndeterminate: ctx ended, or the outcome could not be found out (ErrAmbiguous). All
 //     of it was written, or nothing, and the updates may still be written after the return.
-//   - ErrCorrupt, ErrRegressed: a store is damaged. Nothing was written.
+//   - ErrTooLarge: the store can't hold it. Nothing was written.
+//   - Any other, such as ErrCorrupt and ErrRegressed: a store is damaged, and whether the updates are
+//     in it is not known.
 func (w *WriteHandle) CompareAndAppend(ctx context.Context, updates []Update, expected, next Frontier) error {
 	b, updates, err := newBatch(updates, expected, next)
 	if err != nil {
@@ -172,7 +174,7 @@ func (w *WriteHandle) append(ctx context.Context, b batch) (open bool, err error
 func mayBeIn(err error) bool {
 	var mismatch *UpperMismatch
 	var invalid *InvalidUsage
-	known := errors.As(err, &mismatch) || errors.As(err, &invalid) || errors.Is(err, ErrDeterminate)
+	known := errors.As(err, &mismatch) || errors.As(err, &invalid) || errors.Is(err, ErrDeterminate) || errors.Is(err, ErrTooLarge)
 	return errors.Is(err, ErrIndeterminate) || !known
 }
 

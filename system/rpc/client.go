@@ -52,13 +52,10 @@ func NewClient(h host.Host, addr string, opts ClientOptions) *Client {
 // Addr is the address that the client calls.
 func (c *Client) Addr() string { return c.addr }
 
-// Close ends the connection. Calls that wait for an answer, and all later ones, fail.
+// Close ends the connection. Calls that wait for an answer, and all later ones, fail with ErrClosed.
 func (c *Client) Close() { c.end() }
 
-var (
-	errCallTimeout  = errors.New("no answer within the client's CallTimeout")
-	errClientClosed = errors.New("the client was closed")
-)
+var errCallTimeout = errors.New("no answer within the client's CallTimeout")
 
 func (c *Client) call(ctx context.Context, method string, body []byte) ([]byte, error) {
 	caller := ctx
@@ -84,12 +81,8 @@ func (c *Client) call(ctx context.Context, method string, body []byte) ([]byte, 
 		return nil, notSent(c.addr, method, err)
 	}
 	defer l.finish(p)
-	msg, err := encoding.Marshal(request{ID: p.id, Method: method, Body: body})
-	if err != nil {
-		return nil, notSent(c.addr, method, err)
-	}
 	// A Send that failed may have put the message on its way all the same.
-	if err := l.conn.Send(ctx, msg); err != nil {
+	if err := l.conn.Send(ctx, request{ID: p.id, Method: method, Body: body}.encode()); err != nil {
 		if ctx.Err() == nil {
 			l.breakOff(err) // the next call dials anew, whether or not the reader knows yet
 		}
@@ -117,7 +110,7 @@ func (c *Client) connect(ctx context.Context) (*link, error) {
 	c.mu.Lock()
 	if c.life.Err() != nil {
 		c.mu.Unlock()
-		return nil, errClientClosed
+		return nil, ErrClosed
 	}
 	if c.link == nil || c.link.dead() {
 		c.link = newLink(c)

@@ -31,22 +31,3 @@ func mustMode[M any](mode func() (M, error)) M {
 	}
 	return m
 }
-
-// request and response are the two kinds of message. A connection carries requests one way
-// and responses the other, so nothing needs to tell them apart.
-type request struct {
-	_      struct{} `cbor:",toarray"`
-	ID     uint64   // unique among the calls of one connection
-	Method string
-	Body   cbor.RawMessage
-}
-
-type response struct {
-	_       struct{} `cbor:",toarray"`
-	ID      uint64
-	Code    string // empty for success
-	Message string
-	Body    cbor.RawMessage // absent (CBOR null) for an error
-}
-
-var null = cbor.RawMessage{0xf6}

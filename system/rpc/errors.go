@@ -16,6 +16,9 @@ var (
 	ErrUnknown = errors.New("rpc: request sent, outcome unknown")
 )
 
+// ErrClosed is a cause that does not pass: the client was closed.
+var ErrClosed = errors.New("rpc: the client was closed")
+
 // Codes of the errors that this package itself answers a request with.
 const (
 	// CodeNoMethod: the service has no method of that name. The request was not executed.

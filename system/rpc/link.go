@@ -73,8 +73,8 @@ func (l *link) run() {
 			l.breakOff(err)
 			return
 		}
-		var resp response
-		if err := decoding.Unmarshal(msg, &resp); err != nil {
+		resp, err := decodeResponse(msg)
+		if err != nil {
 			l.breakOff(err)
 			return
 		}
@@ -134,7 +134,7 @@ func (l *link) suspect(p *pending) {
 // breakOff declares the link dead and fails what waits on it, oldest first.
 func (l *link) breakOff(cause error) {
 	if l.c.life.Err() != nil {
-		cause = errClientClosed
+		cause = ErrClosed
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -94,8 +94,8 @@ func (s *Server) serve(conn host.Conn) {
 			}
 			return
 		}
-		var req request
-		if err := decoding.Unmarshal(msg, &req); err != nil {
+		req, err := decodeRequest(msg)
+		if err != nil {
 			s.h.Logf("rpc: connection from %s closed, it sent no request: %v", conn.RemoteAddr(), err)
 			return
 		}
@@ -115,15 +115,9 @@ func (s *Server) serve(conn host.Conn) {
 
 func (s *Server) work(ctx context.Context, conn host.Conn, queue *host.Chan[request], req request) {
 	for ok := true; ok; req, ok = queue.Recv() {
-		msg, err := encoding.Marshal(s.service.answer(ctx, req))
-		if err != nil {
-			// Bodies are CBOR already and the rest is plain: this can't fail.
-			s.h.Unreachable("rpc: response can't be encoded", "%s: %v", req.Method, err)
-			continue
-		}
 		// A response that can't be sent leaves the caller in the dark, which is what the
 		// broken connection tells it. The reader notices the same.
-		if err := conn.Send(ctx, msg); err != nil {
+		if err := conn.Send(ctx, s.service.answer(ctx, req).encode()); err != nil {
 			s.h.Sometimes("rpc: a request was executed and its answer lost", true)
 		}
 	}

@@ -28,9 +28,9 @@ type Error struct {
 // Error returns one line.
 func (e *Error) Error() string {
 	if e.Kind == ErrUnsupported {
-		return "sql: " + e.Detail + " is not supported at " + e.At.String()
+		return "sql: " + Printable(e.Detail) + " is not supported at " + e.At.String()
 	}
-	return "sql: syntax error at " + e.At.String() + ": " + e.Detail
+	return "sql: syntax error at " + e.At.String() + ": " + Printable(e.Detail)
 }
 
 // Unwrap returns Kind.

@@ -71,3 +71,14 @@ func TestCaretOutsideOfText(t *testing.T) {
 	require.Equal(t, "x\n ^", e.Caret("x"))
 	require.Equal(t, "\n^", e.Caret(""))
 }
+
+// TestAByteOrderMarkIsNoCharacter of the first line, and anywhere else it is one too much.
+func TestAByteOrderMarkIsNoCharacter(t *testing.T) {
+	statements, err := sql.Parse("\ufeffSELECT 1")
+	require.NoError(t, err)
+	require.Equal(t, sql.Pos{Offset: 3, Line: 1, Column: 1}, statements[0].Position())
+	_, err = sql.Parse("\ufeff\ufeffSELECT 1")
+	require.ErrorIs(t, err, sql.ErrSyntax)
+	_, err = sql.Parse("\ufeff")
+	require.NoError(t, err)
+}

@@ -18,6 +18,9 @@ type lexer struct {
 // further, a tokError: the parser reports it if it gets so far.
 func lex(text string) []token {
 	l := &lexer{text: text, pos: Pos{Line: 1, Column: 1}, tokens: make([]token, 0, len(text)/4+1)}
+	if strings.HasPrefix(text, byteOrderMark) {
+		l.pos.Offset = len(byteOrderMark) // which is no character of the first line
+	}
 	for {
 		t := l.next()
 		l.tokens = append(l.tokens, t)
@@ -26,6 +29,9 @@ func lex(text string) []token {
 		}
 	}
 }
+
+// byteOrderMark is how some editors begin a text in UTF-8.
+const byteOrderMark = "\ufeff"
 
 // rest is the text not yet read.
 func (l *lexer) rest() string { return l.text[l.pos.Offset:] }

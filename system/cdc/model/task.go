@@ -31,10 +31,11 @@ type TaskStatus struct {
 
 // TaskPosition is how far a capture has come with a changefeed: the least over its key spans.
 type TaskPosition struct {
-	CheckPointTs Ts            `json:"checkpoint-ts"`
-	ResolvedTs   Ts            `json:"resolved-ts"`
-	Count        uint64        `json:"count"`
-	Error        *RunningError `json:"error"`
+	CheckPointTs Ts     `json:"checkpoint-ts"`
+	ResolvedTs   Ts     `json:"resolved-ts"`
+	Count        uint64 `json:"count"`
+	// Error is what ended the capture's part of the changefeed and trying again does not mend, or nil.
+	Error *RunningError `json:"error"`
 }
 
 // RunningError is an error that stopped a part of a changefeed.

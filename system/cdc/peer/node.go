@@ -44,8 +44,9 @@ type Node[M any] struct {
 	end    context.CancelFunc
 
 	mu    *host.Mutex
-	peers map[string]*link[M] // nil for one that was removed
+	peers map[string]*link[M]
 	from  map[string]*inbox
+	gone  departed
 }
 
 // inbox is what came from one peer.
@@ -60,6 +61,7 @@ func NewNode[M any](h host.Host, name string, cfg Config, handle func(from strin
 	n := &Node[M]{
 		h: h, name: name, cfg: cfg.withDefaults(), handle: handle,
 		mu: host.NewMutex(h, "peer node"), peers: map[string]*link[M]{}, from: map[string]*inbox{},
+		gone: departed{names: map[string]bool{}},
 	}
 	n.life, n.end = host.WithCancel(h, context.Background())
 	return n
@@ -76,7 +78,7 @@ func (n *Node[M]) Name() string { return n.name }
 func (n *Node[M]) Add(name, addr string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if _, known := n.peers[name]; known || n.life.Err() != nil {
+	if n.peers[name] != nil || n.gone.names[name] || n.life.Err() != nil {
 		return
 	}
 	l := newLink(n, name, addr)
@@ -84,14 +86,17 @@ func (n *Node[M]) Add(name, addr string) {
 	n.h.Go("peer send to "+name, l.run)
 }
 
-// Remove ends the conversation with a peer that is gone for good. What is queued for it is lost.
+// Remove ends the conversation with a peer that is gone for good. What is queued for it is lost, and what it
+// may still send is refused.
 func (n *Node[M]) Remove(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l := n.peers[name]; l != nil {
 		l.end()
 	}
-	n.peers[name] = nil
+	delete(n.peers, name)
+	delete(n.from, name)
+	n.gone.add(name)
 }
 
 // TrySend queues a message for a peer and returns its number, by which [Node.Acked] tells that it was
@@ -127,8 +132,8 @@ type batch[M any] struct {
 	Messages []M
 }
 
-// errWrongPeer is the answer of a process that is not, or no longer, the peer.
-var errWrongPeer = &rpc.Error{Code: "peer/wrong", Message: "peer: nobody of that name is here"}
+// errWrongPeer is the answer of a process that is not, or no longer, the peer; or to one that it takes for gone.
+var errWrongPeer = &rpc.Error{Code: "peer/wrong", Message: "peer: these two do not talk to each other, or no longer"}
 
 // errLost is the answer to messages that others should have come before.
 var errLost = &rpc.Error{Code: "peer/lost", Message: "peer: messages are missing before these"}
@@ -139,6 +144,11 @@ func (n *Node[M]) receive(b batch[M]) (uint64, error) {
 		return 0, errWrongPeer
 	}
 	n.mu.Lock()
+	if n.gone.names[b.From] {
+		n.mu.Unlock()
+		n.h.Sometimes("cdc/peer: somebody who is taken for gone is refused", true)
+		return 0, errWrongPeer
+	}
 	in := n.from[b.From]
 	if in == nil {
 		in = &inbox{mu: host.NewMutex(n.h, "peer inbox")}

@@ -40,6 +40,31 @@ func serve(h host.Host) *peer.Server[string] {
 	return server
 }
 
+// A peer that was removed is not heard any more, whatever it believes, and notices. It is not taken back.
+func TestRemovedPeerIsRefused(t *testing.T) {
+	inWorld(t, 2, func(w *sim.World) {
+		h := w.Host()
+		server := serve(h)
+		var got []string
+		n := peer.NewNode(h, "n", peer.Config{}, func(_, m string) { got = append(got, m) })
+		server.Use(n)
+		zombie := peer.NewNode(h, "zombie", peer.Config{}, func(string, string) {})
+		zombie.Add("n", h.Name()+":peer")
+		send := func(m string) bool { _, ok := zombie.TrySend("n", m); return ok }
+		require.True(t, send("a"))
+		w.Sleep(time.Second)
+		n.Remove("zombie")
+		require.True(t, send("b"))
+		w.Sleep(time.Second)
+		require.False(t, send("c"))
+		require.Equal(t, []string{"a"}, got)
+		n.Add("zombie", h.Name()+":peer")
+		_, ok := n.TrySend("zombie", "hello")
+		require.False(t, ok)
+		require.Positive(t, w.Sometimes()["cdc/peer: somebody who is taken for gone is refused"])
+	})
+}
+
 // Two nodes talk while connections break, messages are lost and the network is cut: everything arrives,
 // in order, once.
 func TestInOrderAndOnce(t *testing.T) {

@@ -9,4 +9,5 @@ var _ = host.Declare(
 	"cdc/peer: a peer is no longer who it was",
 	"cdc/peer: a queue is full",
 	"cdc/peer: messages were sent again after a failure",
+	"cdc/peer: somebody who is taken for gone is refused",
 )

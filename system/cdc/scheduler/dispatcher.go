@@ -62,6 +62,8 @@ type BaseScheduleDispatcher struct {
 	moves        *moveManager
 	rebalance    rebalanceRequests
 
+	// mu is held while the communicator is called, which must neither wait nor call back. So nobody ever waits
+	// for it long, and it need not be one of the host's.
 	mu            sync.Mutex
 	records       records
 	captures      map[model.CaptureID]*model.CaptureInfo // of the last tick
@@ -184,6 +186,7 @@ func (s *BaseScheduleDispatcher) dropLostCaptures(context.Context, []model.KeySp
 
 // addMissing dispatches the adding of the wanted key spans that are not recorded.
 func (s *BaseScheduleDispatcher) addMissing(ctx context.Context, wanted []model.KeySpanID) (done bool, err error) {
+	s.moves.onDropped(wanted)
 	missing := slices.DeleteFunc(slices.Clone(wanted), func(id model.KeySpanID) bool {
 		_, recorded := s.records.get(id)
 		return recorded

@@ -532,6 +532,19 @@ func TestMoveToLostCapture(t *testing.T) {
 	f.proceeds(start+10, start+20) // not asked for any more
 }
 
+// A key span that is dropped while it is moved, and comes back later, is nowhere bound to go.
+func TestMoveOfADroppedKeySpanIsForgotten(t *testing.T) {
+	f := running(t, "abc", ids(1), ids(2), ids(3))
+	f.MoveKeySpan(1, "c")
+	f.stops("remove 1 from a")
+	f.wanted = ids(2, 3)
+	f.stops()
+	f.OnAgentFinishedKeySpanOperation("a", 1)
+	f.proceeds(start+20, start+40)
+	f.wanted = ids(1, 2, 3)
+	f.stops("add 1 to a") // which has the fewest
+}
+
 func TestRebalanceOnRequest(t *testing.T) {
 	f := running(t, "abc", ids(1, 2, 3, 4, 5), ids(6), nil)
 	f.proceeds(start+10, start+20) // nobody asked

@@ -98,6 +98,16 @@ func (m *moveManager) target(id model.KeySpanID) (target model.CaptureID, ok boo
 	return "", false
 }
 
+// onDropped forgets the moves whose removal was dispatched and whose key span is not wanted any more: should it be
+// wanted again, that is nothing the move was asked for.
+func (m *moveManager) onDropped(wanted []model.KeySpanID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.jobs, func(id model.KeySpanID, job *moveJob) bool {
+		return job.removed && !slices.Contains(wanted, id)
+	})
+}
+
 // finish forgets the move of a key span.
 func (m *moveManager) finish(id model.KeySpanID) {
 	m.mu.Lock()

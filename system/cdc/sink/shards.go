@@ -34,19 +34,29 @@ func (s *Shards) Open(ctx context.Context, id model.KeySpanID, start model.Ts) (
 	if err != nil {
 		return nil, false, err
 	}
-	upper, err := w.FetchRecentUpper(ctx)
+	at, err := s.begin(ctx, w, id, start)
 	if err != nil {
+		w.Close()
 		return nil, false, err
-	}
-	at, open := upper.Time()
-	switch {
-	case !open:
-		return nil, false, fmt.Errorf("%w: shard %s", ErrClosed, w.Shard())
-	case at > 0 && at-1 < start:
-		return nil, false, gap(id, at-1, start)
 	}
 	s.h.Sometimes("cdc/sink: a key span is opened that is further than its start", at > 0 && at-1 > start)
 	return &shard{s: s, w: w, upper: at}, at == 0 && start > 0, nil
+}
+
+// begin is the upper from which a key span can be written that is to start somewhere.
+func (s *Shards) begin(ctx context.Context, w *persist.WriteHandle, id model.KeySpanID, start model.Ts) (upper uint64, err error) {
+	recent, err := w.FetchRecentUpper(ctx)
+	if err != nil {
+		return 0, err
+	}
+	at, open := recent.Time()
+	switch {
+	case !open:
+		return 0, fmt.Errorf("%w: shard %s", ErrClosed, w.Shard())
+	case at > 0 && at-1 < start:
+		return 0, gap(id, at-1, start)
+	}
+	return at, nil
 }
 
 // Close is part of Sink. The persist client is its owner's.
@@ -107,8 +117,8 @@ func (s *shard) moved(upper persist.Frontier) error {
 }
 
 // Close is part of Span. An append that was given up may still take effect; it then is one that
-// whoever writes the span next would make as well.
-func (s *shard) Close() {}
+// whoever writes the span next would make as well. The shard forgets the writer as soon as it can be reached.
+func (s *shard) Close() { s.w.Close() }
 
 // Updates are what a row changes in a shard.
 func Updates(r source.Row) []persist.Update {

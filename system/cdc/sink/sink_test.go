@@ -182,10 +182,10 @@ func TestShardErrors(t *testing.T) {
 		require.True(t, base)
 		_, err = span.Write(background, nil, 10)
 		require.NoError(t, err)
-		span.Close()
-		_, base, err = s.Open(background, 1, 10)
+		again, base, err := s.Open(background, 1, 10)
 		require.NoError(t, err)
 		require.False(t, base)
+		again.Close()
 		_, _, err = s.Open(background, 1, 11)
 		require.ErrorIs(t, err, sink.ErrGap)
 		ctx, cancel := host.WithCancel(h, background)
@@ -203,6 +203,39 @@ func TestShardErrors(t *testing.T) {
 		_, _, err = s.Open(background, 1, 11)
 		require.ErrorIs(t, err, sink.ErrClosed)
 		s.Close()
+	})
+}
+
+// A shard does not keep the writers of key spans that have moved on.
+func TestWritersThatAreLeftBehind(t *testing.T) {
+	inWorld(t, 1, func(w *sim.World, h host.Host) {
+		consensus := persist.NewMemConsensus(h)
+		c := persist.NewClient(h, persist.NewMemBlob(h), consensus, persist.Config{WriterLease: time.Hour})
+		defer c.Close()
+		s := sink.NewShards(h, c, "feed")
+		// versions are how many of the shard's state a call makes, and what it leaves behind after a while.
+		versions := func(call func()) int {
+			head := func() persist.SeqNo {
+				v, err := consensus.Head(background, string(sink.ShardOf("feed", 1)))
+				require.NoError(t, err)
+				return v.SeqNo
+			}
+			before := head()
+			call()
+			w.Sleep(time.Second)
+			return int(head() - before)
+		}
+		for upTo := model.Ts(10); upTo < 13; upTo++ {
+			span, _, err := s.Open(background, 1, 5)
+			require.NoError(t, err)
+			_, err = span.Write(background, nil, upTo)
+			require.NoError(t, err)
+			require.Equal(t, 1, versions(span.Close), "the writer is taken out")
+		}
+		require.Zero(t, versions(func() {
+			_, _, err := s.Open(background, 1, 13)
+			require.ErrorIs(t, err, sink.ErrGap)
+		}))
 	})
 }
 

@@ -71,6 +71,7 @@ var codes = []struct {
 	code     string
 	sentinel error
 }{
+	{"source/invalid", ErrInvalid},
 	{"source/no-span", ErrNoSpan},
 	{"source/span-exists", ErrSpanExists},
 	{"source/not-done", ErrNotDone},
@@ -168,8 +169,11 @@ func Serve(h host.Host, port string, cfg Config) (*Store, *rpc.Server, error) {
 	return store, server, nil
 }
 
-// Client is a client of a store that is served elsewhere. Its methods are those of [Store], each one
-// attempt: a transaction with an id, and everything else, may be called again after a failure.
+// Client is a client of a store that is served elsewhere. Its methods are those of [Store], with their errors, each
+// one attempt: a transaction with an id, and everything else, may be called again after a failure.
+//
+// Each can fail besides with ErrNotDone, when the store was not reached, or ErrUnknown, when no answer came: within
+// ctx, and for a client of [Dial] within 2 s.
 type Client struct{ c *rpc.Client }
 
 // Dial returns a client of the store at addr ("name:port").
@@ -183,25 +187,26 @@ func NewClient(c *rpc.Client) *Client { return &Client{c} }
 // Close ends the connection.
 func (c *Client) Close() { c.c.Close() }
 
-// Commit executes a transaction.
+// Commit executes a transaction and returns its commit ts. It fails with ErrNoSpan.
 func (c *Client) Commit(ctx context.Context, id string, mutations []Mutation) (model.Ts, error) {
 	ts, err := methodCommit.Call(ctx, c.c, commitRequest{ID: id, Mutations: mutations})
 	return ts, fromWire(err)
 }
 
-// AddSpan adds a key span.
+// AddSpan adds the key span of the keys from start up to but not including end, "" for no end, and returns its AddTs.
+// It fails with ErrSpanExists.
 func (c *Client) AddSpan(ctx context.Context, id model.KeySpanID, start, end string) (model.Ts, error) {
 	ts, err := methodAdd.Call(ctx, c.c, KeySpan{ID: id, Start: start, End: end})
 	return ts, fromWire(err)
 }
 
-// DropSpan drops a key span.
+// DropSpan drops a key span and returns its DropTs. It fails with ErrNoSpan.
 func (c *Client) DropSpan(ctx context.Context, id model.KeySpanID) (model.Ts, error) {
 	ts, err := methodDrop.Call(ctx, c.c, id)
 	return ts, fromWire(err)
 }
 
-// Spans returns the key spans.
+// Spans returns the key spans, the ts as of which they are all, and from where on history is kept.
 func (c *Client) Spans(ctx context.Context) (Spans, error) {
 	spans, err := methodSpans.Call(ctx, c.c, struct{}{})
 	return spans, fromWire(err)
@@ -213,7 +218,8 @@ func (c *Client) Now(ctx context.Context) (model.Ts, error) {
 	return spans.AsOf, err
 }
 
-// Changes returns changes of a key span.
+// Changes returns rows of a key span after a cursor, at once when there are any, and otherwise a new resolved ts after
+// the store's ResolvedInterval. It fails with ErrNoSpan or *GCError.
 func (c *Client) Changes(ctx context.Context, from Cursor) (Changes, error) {
 	r, err := methodChanges.Call(ctx, c.c, from)
 	if err == nil && r.GC {
@@ -223,7 +229,8 @@ func (c *Client) Changes(ctx context.Context, from Cursor) (Changes, error) {
 	return r.Changes, fromWire(err)
 }
 
-// Snapshot returns the contents of a key span.
+// Snapshot returns the contents of a key span at a ts, sorted by key, and waits until that is resolved. It fails with
+// ErrNoSpan or *GCError.
 func (c *Client) Snapshot(ctx context.Context, id model.KeySpanID, asOf model.Ts) ([]Row, error) {
 	r, err := methodSnapshot.Call(ctx, c.c, snapshotRequest{ID: id, AsOf: asOf})
 	if err == nil && r.GC {
@@ -232,7 +239,9 @@ func (c *Client) Snapshot(ctx context.Context, id model.KeySpanID, asOf model.Ts
 	return r.Rows, fromWire(err)
 }
 
-// Safepoint holds history back.
+// Safepoint holds history from ts on for a service, for as long as ttl without another call, by the store's clock. It
+// returns from where on history is kept: if that is beyond ts, it came too late. It fails with ErrInvalid for a ts in
+// the future.
 func (c *Client) Safepoint(ctx context.Context, service string, ts model.Ts, ttl time.Duration) (model.Ts, error) {
 	safepoint, err := methodSafepoint.Call(ctx, c.c, safepointRequest{Service: service, Ts: ts, TTL: ttl})
 	return safepoint, fromWire(err)

@@ -17,6 +17,8 @@ var (
 
 // Errors that repeating the call does not mend.
 var (
+	// ErrInvalid: the call can't be right, whatever is in the store.
+	ErrInvalid = errors.New("source: invalid call")
 	// ErrNoSpan: there is no such key span, or no key span has the key.
 	ErrNoSpan = errors.New("source: no such key span")
 	// ErrSpanExists: a key span of that id was there before, or one overlaps it.
@@ -33,7 +35,7 @@ type GCError struct {
 }
 
 func (e *GCError) Error() string {
-	return fmt.Sprintf("source: cannot read from ts %d, history before %d was given up: start anew from a snapshot", e.Asked, e.Safepoint)
+	return fmt.Sprintf("source: cannot read from ts %d, history before %d was given up: begin another changefeed, or a reader of a later snapshot", e.Asked, e.Safepoint)
 }
 
 // Is makes the error match ErrGC.

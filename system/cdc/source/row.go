@@ -76,6 +76,9 @@ type Spans struct {
 	// Spans are sorted by id. Those dropped are among them until history up to their DropTs was given
 	// up.
 	Spans []KeySpan
+	// Safepoint is from where on history is kept. A reader that is behind it can't go on, and does not see here
+	// all spans that there were.
+	Safepoint model.Ts
 }
 
 // Find returns the span of that id.

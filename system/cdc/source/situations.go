@@ -6,6 +6,7 @@ import "github.com/simrun-dev/simrun/system/host"
 // the calls.
 var _ = host.Declare(
 	"cdc/source: a key span's resolved ts is held up",
+	"cdc/source: a reader was heard of just before it was forgotten",
 	"cdc/source: a reader's safepoint expired",
 	"cdc/source: resolved ts wait for a write of unknown outcome",
 	"cdc/source: the log was rewritten",

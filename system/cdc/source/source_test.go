@@ -170,6 +170,27 @@ func TestSpansComeAndGo(t *testing.T) {
 	})
 }
 
+// The id of a span is not used again when nothing is left of the span, either: whoever knows it knows that one.
+func TestIDsOfSpansThatAreGone(t *testing.T) {
+	onStore(t, source.Config{RewriteAt: 1}, func(_ *sim.World, s *source.Store, open func() *source.Store) {
+		_, err := s.AddSpan(background, 1, "a", "c")
+		require.NoError(t, err)
+		drop, err := s.DropSpan(background, 1)
+		require.NoError(t, err)
+		_, err = s.Safepoint(background, "reader", drop, time.Hour)
+		require.NoError(t, err)
+		for range 2 {
+			spans, err := s.Spans(background)
+			require.NoError(t, err)
+			require.Empty(t, spans.Spans)
+			_, err = s.AddSpan(background, 1, "a", "c")
+			require.ErrorIs(t, err, source.ErrSpanExists)
+			require.NoError(t, s.Close())
+			s = open()
+		}
+	})
+}
+
 func TestSafepoints(t *testing.T) {
 	onStore(t, source.Config{}, func(w *sim.World, s *source.Store, open func() *source.Store) {
 		_, err := s.AddSpan(background, 1, "", "")
@@ -218,6 +239,42 @@ func TestSafepoints(t *testing.T) {
 
 // What everybody has read may be given up: that must not cut off the reader of a key span in which nothing
 // happens, who has no rows to move on with.
+// A reader that renews its hold just when its time is over has it, as it was told, or was told that it came too
+// late.
+func TestHoldThatIsRenewedAtTheLastMoment(t *testing.T) {
+	const ttl = 500 * time.Millisecond // about as often as the store looks for what is over
+	just := 0
+	inWorld(t, 40, func(w *sim.World) {
+		var s *source.Store
+		var err error
+		n := w.NewNode("n", func(h host.Host) { s, err = source.Open(h, "", source.Config{}) })
+		n.AddDiskRule(sim.DiskRule{Delay: sim.Between(0, 50*time.Millisecond)})
+		for s == nil {
+			w.Sleep(10 * time.Millisecond)
+			require.NoError(t, err)
+		}
+		random := w.NewStream("test", "renewal")
+		for range 10 {
+			at := commit(t, s)
+			kept, err := s.Safepoint(background, "reader", at, ttl)
+			require.NoError(t, err)
+			require.LessOrEqual(t, kept, at)
+			w.Sleep(time.Duration(random.Between(int64(ttl-20*time.Millisecond), int64(ttl+600*time.Millisecond))))
+			kept, err = s.Safepoint(background, "reader", at, ttl)
+			require.NoError(t, err)
+			if kept > at {
+				continue
+			}
+			beyond := commit(t, s)
+			kept, err = s.Safepoint(background, "other", beyond, time.Millisecond)
+			require.NoError(t, err)
+			require.LessOrEqual(t, kept, at, "it was told that it holds history from there on")
+		}
+		just += w.Sometimes()["cdc/source: a reader was heard of just before it was forgotten"]
+	})
+	require.Positive(t, just)
+}
+
 func TestReaderOfAnIdleKeySpanKeepsUpWithTheSafepoint(t *testing.T) {
 	onStore(t, source.Config{}, func(w *sim.World, s *source.Store, _ func() *source.Store) {
 		_, err := s.AddSpan(background, 1, "", "")

@@ -16,7 +16,8 @@ import (
 type state struct {
 	last      model.Ts // no entry to come has it or a smaller one
 	spans     map[model.KeySpanID]*spanState
-	committed map[string]model.Ts // transactions by id, of the history that is kept
+	retired   map[model.KeySpanID]bool // spans that were dropped, and of which nothing is kept
+	committed map[string]model.Ts      // transactions by id, of the history that is kept
 	safepoint model.Ts
 	services  map[string]service
 }
@@ -36,7 +37,7 @@ type service struct {
 }
 
 func newState() *state {
-	return &state{spans: map[model.KeySpanID]*spanState{}, committed: map[string]model.Ts{}, services: map[string]service{}}
+	return &state{spans: map[model.KeySpanID]*spanState{}, retired: map[model.KeySpanID]bool{}, committed: map[string]model.Ts{}, services: map[string]service{}}
 }
 
 // entry is one entry of the log.
@@ -49,6 +50,17 @@ type entry struct {
 	Span      *KeySpan
 	TTL       time.Duration
 	Image     *image
+}
+
+// check tells whether this package can have written the entry.
+func (e entry) check() error {
+	switch {
+	case e.Kind < entryCommit || e.Kind > entryImage:
+		return fmt.Errorf("no entry is of kind %d: was the log written by a later version?", e.Kind)
+	case e.Kind == entryImage && e.Image == nil, (e.Kind == entryAdd || e.Kind == entryDrop) && e.Span == nil:
+		return fmt.Errorf("an entry of kind %d without what it is about", e.Kind)
+	}
+	return nil
 }
 
 type entryKind uint8
@@ -121,6 +133,10 @@ func (s *state) add(e entry) (model.Ts, *Commit, error) {
 			return old.AddTs, nil, nil
 		}
 		return 0, nil, fmt.Errorf("%w: %d", ErrSpanExists, e.Span.ID)
+	}
+	if s.retired[e.Span.ID] {
+		// Readers know a span by its id, and take what they have of the former one for a part of this one.
+		return 0, nil, fmt.Errorf("%w: %d was dropped", ErrSpanExists, e.Span.ID)
 	}
 	for _, id := range s.ids() {
 		if old := s.spans[id]; old.DropTs == 0 && old.overlaps(*e.Span) {
@@ -230,6 +246,7 @@ func (s *state) advance() {
 		span := s.spans[id]
 		if span.DropTs != 0 && span.DropTs <= least {
 			delete(s.spans, id)
+			s.retired[id] = true
 			continue
 		}
 		span.collect(least)
@@ -257,6 +274,7 @@ type image struct {
 	Spans     []spanImage
 	Services  map[string]service
 	Committed map[string]model.Ts
+	Retired   []model.KeySpanID
 }
 
 type spanImage struct {
@@ -268,6 +286,7 @@ type spanImage struct {
 
 func (s *state) image() *image {
 	m := &image{Last: s.last, Safepoint: s.safepoint, Services: s.services, Committed: s.committed}
+	m.Retired = slices.Sorted(maps.Keys(s.retired))
 	for _, id := range s.ids() {
 		span := s.spans[id]
 		base := slices.SortedFunc(maps.Values(span.base), Compare)
@@ -281,6 +300,9 @@ func (m *image) state() *state {
 	s.last, s.safepoint = m.Last, m.Safepoint
 	maps.Copy(s.services, m.Services)
 	maps.Copy(s.committed, m.Committed)
+	for _, id := range m.Retired {
+		s.retired[id] = true
+	}
 	for _, i := range m.Spans {
 		span := &spanState{KeySpan: i.Span, base: map[string]Row{}, rows: i.Rows, latest: map[string]Row{}}
 		for _, row := range i.Base {

@@ -33,7 +33,7 @@ type CreateInstance struct {
 
 // LoggingConfig is what a replica tells of itself.
 type LoggingConfig struct {
-	// Interval is how often it sends a [Status] of each collection; zero is never.
+	// Interval is how often it sends a [Status] of each collection, and writes its logs (see [Log]); zero is never.
 	Interval time.Duration
 }
 

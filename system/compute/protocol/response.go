@@ -44,6 +44,8 @@ type SubscribeBatch struct {
 // Status is for whoever looks at a replica. Nothing depends on it.
 type Status struct {
 	ID GlobalID
+	// Worker is whose share of the collection it is about, of the replica's workers.
+	Worker int
 	// Hydrated: the collection is computed beyond its dataflow's AsOf.
 	Hydrated bool
 	// Records and Bytes are an estimate of what it holds in memory.

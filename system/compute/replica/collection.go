@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/simrun-dev/simrun/system/compute/protocol"
 	"github.com/simrun-dev/simrun/system/dataflow"
@@ -11,27 +12,37 @@ import (
 	"github.com/simrun-dev/simrun/system/persist"
 )
 
-// collection is a dataflow with its output.
+// collection is a worker's share of a dataflow, with its output.
 type collection struct {
-	w    *worker
-	desc *protocol.Dataflow // with the AsOf that the present connection knows
-	flow *dataflow.Dataflow
+	w          *worker
+	generation uint64
+	desc       *protocol.Dataflow // with the AsOf that the present connection knows
+	stages     []*stage
+	// output puts together what workers have computed of this worker's share of the output.
+	output *dataflow.Gather
 
-	// One of them is set, by the kind of sink.
+	// One of them is set, by the kind of sink; the sink of a shard on the worker that writes it.
 	index     *dataflow.Arrangement
+	router    *dataflow.Router // of the index
 	sink      *sink
 	subscribe *subscribe
 
-	// read is how far each shard was read, by name in the plan.
+	// read is how far each shard was read, by name in the plan, of those that this worker reads.
 	read map[dataflow.SourceID]protocol.Frontier
+	// readings are those of this collection alone.
+	readings []*reading
 	// dependents are the dataflows that read the index.
 	dependents []dependent
 
-	scheduled bool
+	// log is which log it is, of one that no dataflow computes, and logged the rows that it holds.
+	log    protocol.Log
+	logged []dataflow.Row
+
+	scheduled, begun bool
 	// allowed is how far it may be compacted.
 	allowed protocol.Frontier
-	// stuck: what it reads can't be read any more.
-	stuck bool
+	// refused are what can't be read any more, as functions that try again.
+	refused []func()
 
 	life  context.Context
 	end   context.CancelFunc
@@ -52,47 +63,35 @@ type dependent struct {
 
 // render sets a dataflow up. It reads no shard before it is scheduled, but other indexes at once, so
 // that they may be compacted.
-func render(w *worker, d *protocol.Dataflow) *collection {
-	asOf := timeOf(d.AsOf)
-	flow, err := dataflow.New(d.Plan, dataflow.Config{Sources: d.Catalog(), AsOf: asOf, Until: &d.Until})
-	if err != nil {
-		panic(fmt.Sprintf("compute: dataflow %v, which its controller has checked: %v", d.ID, err))
+func render(w *worker, generation uint64, d *protocol.Dataflow) *collection {
+	c := &collection{
+		w: w, generation: generation, desc: d, read: map[dataflow.SourceID]protocol.Frontier{}, allowed: d.AsOf,
 	}
-	c := &collection{w: w, desc: d, flow: flow, read: map[dataflow.SourceID]protocol.Frontier{}, allowed: d.AsOf}
 	c.life, c.end = host.WithCancel(w.h, w.life)
-	switch d.Sink.Kind {
+	c.partition()
+	switch schema := c.last().Schema; d.Sink.Kind {
 	case protocol.Index:
-		if c.index, err = dataflow.NewArrangement(flow.Schema(), d.Sink.Key, asOf); err != nil {
+		var err error
+		if c.index, err = dataflow.NewArrangement(schema, d.Sink.Key, timeOf(d.AsOf)); err != nil {
 			panic(fmt.Sprintf("compute: index %v, which its controller has checked: %v", d.ID, err))
 		}
+		c.router = dataflow.NewRouter(schema, d.Sink.Key, len(w.p.workers))
 	case protocol.Shard:
-		c.sink = newSink(c)
+		if w.writesTo(d.ID) {
+			c.sink = newSink(c)
+		}
 	case protocol.Subscribe:
 		c.subscribe = &subscribe{c: c}
 	}
 	for _, s := range d.Shards {
-		c.read[s.Name] = protocol.Frontier{}
+		if w.reads(s.Shard) {
+			c.read[s.Name] = protocol.Frontier{}
+		}
 	}
 	for _, i := range d.Indexes {
 		c.importIndex(i)
 	}
-	w.observe(Rendered{w.epoch(), d.ID, d.AsOf})
 	return c
-}
-
-func timeOf(asOf protocol.Frontier) uint64 {
-	t, ok := asOf.Time()
-	if !ok {
-		panic("compute: a dataflow as of []")
-	}
-	return t
-}
-
-func (w *worker) epoch() protocol.Epoch {
-	if w.conn == nil {
-		return protocol.Epoch{}
-	}
-	return w.conn.epoch
 }
 
 // importIndex feeds the dataflow from an index of the replica.
@@ -104,44 +103,38 @@ func (c *collection) importIndex(i protocol.IndexImport) {
 	out, err := from.index.From(timeOf(c.desc.AsOf))
 	var refused *dataflow.ReadError
 	if errors.As(err, &refused) {
-		c.refuse(i.ID.String(), refused.Since)
+		c.refuse(i.ID.String(), refused.Since, func() { c.importIndex(i) })
 		return
 	}
-	c.feed(i.Name, out)
+	c.feed(i.Name, c.w.number, out)
 	from.dependents = append(from.dependents, dependent{c, i.Name})
 }
 
-// refuse notes that something can't be read as of the dataflow's AsOf.
-func (c *collection) refuse(from string, since protocol.Frontier) {
-	c.stuck = true
+// refuse notes that something can't be read as of the dataflow's AsOf. Again is for a later one.
+func (c *collection) refuse(from string, since protocol.Frontier, again func()) {
+	c.refused = append(c.refused, again)
+	c.w.p.refused(c.generation)
 	asOf := timeOf(c.desc.AsOf)
 	c.w.h.Logf("compute: dataflow %v stands still: cannot read %s as of %d, its since is %v", c.desc.ID, from, asOf, since)
 	c.w.observe(ReadRefused{Epoch: c.w.epoch(), ID: c.desc.ID, From: from, AsOf: asOf, Since: since})
 }
 
-// feed pushes input into the dataflow.
-func (c *collection) feed(name dataflow.SourceID, out dataflow.Output) {
-	err := errors.Join(
-		c.flow.Push(name, out.Updates),
-		c.flow.PushErrors(name, out.Errors),
-		c.flow.Advance(name, out.Upper),
-	)
-	if err != nil {
-		panic(fmt.Sprintf("compute: dataflow %v: %v", c.desc.ID, err))
-	}
-}
-
 // schedule lets the dataflow run, and read.
 func (c *collection) schedule() {
-	if c.scheduled {
-		return
-	}
 	c.scheduled = true
-	if c.stuck {
+	c.begin()
+}
+
+// begin begins to read, once.
+func (c *collection) begin() {
+	if c.begun || !c.scheduled || len(c.refused) > 0 {
 		return
 	}
+	c.begun = true
 	for _, s := range c.desc.Shards {
-		c.follow(s)
+		if c.w.reads(s.Shard) {
+			c.follow(s)
+		}
 	}
 	if c.sink != nil {
 		c.start("compute follow sink "+string(c.sink.shard), c.sink.follow)
@@ -153,11 +146,14 @@ func (c *collection) start(name string, fn func()) {
 	c.tasks++
 	c.w.h.Go(name, func() {
 		fn()
-		c.w.post(func(*worker) {
-			c.tasks--
-			c.maybeEnded()
-		})
+		c.w.post(func(*worker) { c.finished() })
 	})
+}
+
+// finished notes the end of a task.
+func (c *collection) finished() {
+	c.tasks--
+	c.maybeEnded()
 }
 
 // post makes the worker do something for the collection, unless it was stopped by then.
@@ -167,33 +163,6 @@ func (c *collection) post(fn func()) {
 			fn()
 		}
 	})
-}
-
-// step works off some input. It tells whether there is more to do.
-func (c *collection) step(budget int) (more bool) {
-	if !c.scheduled || !c.flow.Pending() {
-		return false
-	}
-	more = c.flow.Step(budget)
-	c.w.h.Sometimes("compute: a dataflow's work took several turns", more)
-	out := c.flow.Take()
-	if out.Lower == out.Upper {
-		return more
-	}
-	switch {
-	case c.index != nil:
-		if err := c.index.Apply(out); err != nil {
-			panic("compute: " + err.Error())
-		}
-		for _, d := range c.dependents {
-			d.c.feed(d.name, out)
-		}
-	case c.sink != nil:
-		c.sink.desire(out)
-	default:
-		c.subscribe.emit(out)
-	}
-	return more
 }
 
 // compact forgets history that nobody may ask for: pending peeks hold it back.
@@ -210,25 +179,38 @@ func (c *collection) compact() {
 	c.index.AllowCompaction(to)
 }
 
+// resume goes on with a dataflow as a new connection knows it, which has been told nothing of it.
+func (c *collection) resume(d *protocol.Dataflow) {
+	c.desc = d
+	c.told, c.toldAny = protocol.Frontiers{}, false
+	c.allowed = c.allowed.Join(d.AsOf)
+	c.compact()
+	// Something was refused just when it was decided that the dataflow goes on.
+	again := c.refused
+	c.refused = nil
+	c.w.h.Sometimes("compute: a retained dataflow had to begin later", len(again) > 0)
+	for _, try := range again {
+		try()
+	}
+	c.begin()
+}
+
 // stop ends the collection's work and tasks.
 func (c *collection) stop() {
 	c.stopped = true
 	c.end()
+	for _, r := range c.readings {
+		r.end()
+	}
+	for _, s := range c.desc.Shards {
+		c.leave(s.Shard)
+	}
 	for _, o := range c.w.collections {
-		o.forgetDependent(c)
+		o.dependents = slices.DeleteFunc(o.dependents, func(d dependent) bool { return d.c == c })
 	}
 	for _, p := range c.w.peeks {
 		if p.target == c {
 			p.orphaned = true
-		}
-	}
-}
-
-func (c *collection) forgetDependent(of *collection) {
-	for i := 0; i < len(c.dependents); i++ {
-		if c.dependents[i].c == of {
-			c.dependents = append(c.dependents[:i], c.dependents[i+1:]...)
-			i--
 		}
 	}
 }

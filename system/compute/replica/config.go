@@ -15,6 +15,8 @@ type Config struct {
 	Build protocol.BuildInfo
 	// Persist opens the shards that it reads and writes.
 	Persist *persist.Client
+	// Workers is how many share the replica's work, each with its part of the rows. Default 1.
+	Workers int
 	// Observer, if not nil, is told what happens.
 	Observer Observer
 }

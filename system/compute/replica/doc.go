@@ -9,15 +9,22 @@
 //
 // # How it works
 //
-// One task, the worker, has all the state. Everything that waits for something is done by other tasks,
-// which post to the worker's inbox: the connection, one task for each shard that a dataflow reads, one
-// for a shard's sink, one for each peek of a shard. Between two looks into the inbox each dataflow
-// does a bounded amount of work.
+// The process (process.go) decides what is done, under a lock, and has [Config].Workers workers do it, each of which
+// is a task with state of its own: a share of every dataflow and of its output. All commands reach all workers
+// in one order; what they answer is put together by a [protocol.PartitionedState]. A dataflow is cut into stages
+// (stage.go) by [dataflow.Partition]; workers send each other the rows that belong on another one, and may be ahead
+// of each other.
 //
-// The state outlives connections. On a new one the worker collects commands until the controller
-// says that they are complete, compares what they ask for with what it has, keeps the dataflows that
+// Everything that waits for something is done by other tasks, which post to a worker's inbox: one for each
+// shard that dataflows read, on one of the workers (source.go), one for a shard's sink, one for each peek of a
+// shard. Between two looks into the inbox each dataflow does a bounded amount of work.
+//
+// The state outlives connections. On a new one the process collects commands until the controller
+// says that they are complete, compares what they ask for with what there is, keeps the dataflows that
 // are the same and can be read as of the times asked for, and drops all others (reconcile.go). A
 // connection that breaks before changes nothing.
+//
+// What a replica tells of itself is in indexes like others: see [protocol.Log].
 //
 // Only the connection with the highest [protocol.Epoch] so far is listened to, and spoken to.
 //

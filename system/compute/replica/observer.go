@@ -34,6 +34,19 @@ type Rendered struct {
 	AsOf  protocol.Frontier
 }
 
+// Scheduled: a dataflow may run. Transient ones don't count among those that hydrate.
+type Scheduled struct {
+	Epoch     protocol.Epoch
+	ID        protocol.GlobalID
+	Transient bool
+}
+
+// Discarded: a dataflow is not wanted any more.
+type Discarded struct {
+	Epoch protocol.Epoch
+	ID    protocol.GlobalID
+}
+
 // ReadRefused: what a dataflow or a peek reads can't be read as of its time any more. A dataflow stands still
 // from here on; a peek is answered with an error.
 type ReadRefused struct {
@@ -67,6 +80,8 @@ func (Accepted) event()    {}
 func (Refused) event()     {}
 func (Reconciled) event()  {}
 func (Rendered) event()    {}
+func (Scheduled) event()   {}
+func (Discarded) event()   {}
 func (ReadRefused) event() {}
 func (Appending) event()   {}
 func (Sent) event()        {}

@@ -60,24 +60,15 @@ func (w *worker) answer(p *peek, r protocol.PeekResponse) {
 	if p.target != nil {
 		p.target.compact()
 	}
-	size := 0
-	for _, row := range r.Rows {
-		size += len(row.Row)
-	}
-	if size > w.params.MaxResultSize {
-		r = protocol.PeekResponse{Error: fmt.Sprintf("the result has %d bytes, which is more than %d", size, w.params.MaxResultSize)}
-	}
 	r.ID = p.cmd.ID
 	w.send(r)
 }
 
 func (w *worker) cancelPeek(id protocol.PeekID) {
 	i := slices.IndexFunc(w.peeks, func(p *peek) bool { return p.cmd.ID == id })
-	if i < 0 {
-		w.h.Sometimes("compute: a peek was cancelled after it was answered", true)
-		return
+	if i >= 0 { // else this worker has answered
+		w.answer(w.peeks[i], protocol.PeekResponse{Canceled: true})
 	}
-	w.answer(w.peeks[i], protocol.PeekResponse{Canceled: true})
 }
 
 func (p *peek) readIndex() protocol.PeekResponse {
@@ -90,49 +81,76 @@ func (p *peek) readIndex() protocol.PeekResponse {
 	rows, errs, err := read()
 	var refused *dataflow.ReadError
 	if errors.As(err, &refused) {
-		p.target.w.observe(ReadRefused{
-			Epoch: p.target.w.epoch(), Peek: p.cmd.ID, From: p.target.desc.ID.String(), AsOf: refused.AsOf, Since: refused.Since,
-		})
+		if p.target.log == 0 { // of a log nobody holds more than the replica keeps
+			p.target.w.observe(ReadRefused{
+				Epoch: p.target.w.epoch(), Peek: p.cmd.ID, From: p.target.desc.ID.String(), AsOf: refused.AsOf, Since: refused.Since,
+			})
+		}
 		return protocol.PeekResponse{Error: err.Error()}
 	}
-	return p.finish(rows, errs)
+	return found(rows, errs)
 }
 
-// finish applies the peek's plan to what was found.
-func (p *peek) finish(rows []dataflow.RowCount, errs []dataflow.ErrorCount) protocol.PeekResponse {
-	for _, r := range rows {
-		if r.Count < 0 {
-			return protocol.PeekResponse{Error: fmt.Sprintf("row %v is there %d times", r.Row, r.Count)}
-		}
-	}
+// found is what a worker has found: its share of the rows, or an error.
+func found(rows []dataflow.RowCount, errs []dataflow.ErrorCount) protocol.PeekResponse {
 	if len(errs) > 0 {
 		return protocol.PeekResponse{Error: errs[0].Err.Error()}
 	}
-	if p.cmd.Plan == nil {
-		return protocol.PeekResponse{Rows: rows}
+	return protocol.PeekResponse{Rows: rows}
+}
+
+// finish makes a peek's answer of the rows that all workers have found.
+func finish(cmd protocol.Peek, r protocol.PeekResponse, limit int) protocol.PeekResponse {
+	if r.Canceled || r.Error != "" {
+		return r
 	}
-	catalog := dataflow.Catalog{protocol.PeekSource: p.cmd.Target.Schema}
-	flow, err := dataflow.New(*p.cmd.Plan, dataflow.Config{Sources: catalog})
+	for _, row := range r.Rows {
+		if row.Count < 0 {
+			return protocol.PeekResponse{ID: r.ID, Error: fmt.Sprintf("row %v is there %d times", row.Row, row.Count)}
+		}
+	}
+	if cmd.Plan != nil {
+		rows, err := apply(*cmd.Plan, cmd.Target.Schema, r.Rows)
+		if err != nil {
+			return protocol.PeekResponse{ID: r.ID, Error: err.Error()}
+		}
+		r.Rows = rows
+	}
+	size := 0
+	for _, row := range r.Rows {
+		size += len(row.Row)
+	}
+	if size > limit {
+		return protocol.PeekResponse{ID: r.ID, Error: fmt.Sprintf("the result has %d bytes, which is more than %d", size, limit)}
+	}
+	return r
+}
+
+// apply applies a peek's plan.
+func apply(plan dataflow.Plan, schema dataflow.Schema, rows []dataflow.RowCount) ([]dataflow.RowCount, error) {
+	flow, err := dataflow.New(plan, dataflow.Config{Sources: dataflow.Catalog{protocol.PeekSource: schema}})
 	if err != nil {
-		return protocol.PeekResponse{Error: err.Error()}
+		return nil, err
 	}
 	updates := make([]dataflow.Update, len(rows))
 	for i, r := range rows {
 		updates[i] = dataflow.Update{Row: r.Row, Diff: r.Count}
 	}
-	err = errors.Join(flow.Push(protocol.PeekSource, updates), flow.Advance(protocol.PeekSource, persist.Empty()))
-	if err != nil {
-		return protocol.PeekResponse{Error: err.Error()}
+	if slices.Contains(flow.Sources(), protocol.PeekSource) { // a plan of constants reads nothing
+		err = errors.Join(flow.Push(protocol.PeekSource, updates), flow.Advance(protocol.PeekSource, persist.Empty()))
+		if err != nil {
+			return nil, err
+		}
 	}
 	out := flow.Run()
 	if len(out.Errors) > 0 {
-		return protocol.PeekResponse{Error: out.Errors[0].Err.Error()}
+		return nil, out.Errors[0].Err
 	}
-	rows = make([]dataflow.RowCount, len(out.Updates))
+	applied := make([]dataflow.RowCount, len(out.Updates))
 	for i, u := range out.Updates {
-		rows[i] = dataflow.RowCount{Row: u.Row, Count: u.Diff}
+		applied[i] = dataflow.RowCount{Row: u.Row, Count: u.Diff}
 	}
-	return protocol.PeekResponse{Rows: rows}
+	return applied, nil
 }
 
 // peekShard reads a shard for a peek. It is a task of its own.
@@ -148,13 +166,13 @@ func (w *worker) peekShard(p *peek) {
 		case err != nil:
 			w.answer(p, protocol.PeekResponse{Error: err.Error()})
 		default:
-			w.answer(p, p.finish(counts(updates)))
+			w.answer(p, found(counts(updates)))
 		}
 	})
 }
 
 func (w *worker) snapshot(ctx context.Context, shard persist.ShardID, asOf uint64) ([]persist.Update, error) {
-	reader, err := w.s.cfg.Persist.OpenReader(ctx, shard)
+	reader, err := w.p.s.cfg.Persist.OpenReader(ctx, shard)
 	if err != nil {
 		return nil, err
 	}

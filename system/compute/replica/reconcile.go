@@ -7,38 +7,33 @@ import (
 )
 
 // reconcile makes the replica's state what a new connection's commands ask for, as if it began with
-// nothing and did what they say, except that dataflows which are asked for and are there go on.
-func (w *worker) reconcile(commands []protocol.Command) {
+// nothing and did what they say, except that dataflows which are asked for and are there go on. That is decided
+// once for all workers, as they may know different things. The lock is held.
+func (p *process) reconcile(commands []protocol.Command) {
 	for _, cmd := range commands {
-		if create, ok := cmd.(protocol.CreateInstance); ok && w.instance != nil && create != *w.instance {
-			w.h.Sometimes("compute: a replica was asked to be another instance", true)
-			w.halt("the controller asks for another instance")
+		if create, ok := cmd.(protocol.CreateInstance); ok && p.instance != nil && create != *p.instance {
+			p.h.Sometimes("compute: a replica was asked to be another instance", true)
+			p.forget("the controller asks for another instance")
 			return
 		}
 	}
-	for _, p := range w.peeks { // the controller asks again for what it still wants
-		p.end()
-	}
-	w.h.Sometimes("compute: a reconciliation forgot peeks", len(w.peeks) > 0)
-	w.peeks = nil
-
-	event := Reconciled{Epoch: w.epoch()}
-	retained := w.retainable(commands)
-	for _, c := range slices.Clone(w.collections) {
-		id := c.desc.ID
+	event := Reconciled{Epoch: p.conn.epoch}
+	retained := p.retainable(commands)
+	p.flows = slices.DeleteFunc(p.flows, func(f *flow) bool {
+		id := f.desc.ID
 		if retained[id] == nil {
-			w.h.Sometimes("compute: a reconciliation dropped a dataflow", true)
+			p.h.Sometimes("compute: a reconciliation dropped a dataflow", true)
 			event.Dropped = append(event.Dropped, id)
-			w.collections = slices.DeleteFunc(w.collections, func(o *collection) bool { return o == c })
-			c.stop() // and nothing is told of it
-		} else {
-			w.h.Sometimes("compute: a reconciliation retained a dataflow", true)
-			event.Retained = append(event.Retained, id)
+			return true
 		}
-	}
-	for _, c := range w.collections {
-		c.resume(retained[c.desc.ID])
-	}
+		p.h.Sometimes("compute: a reconciliation retained a dataflow", true)
+		event.Retained = append(event.Retained, id)
+		f.desc, f.allowed = retained[id], f.allowed.Join(retained[id].AsOf)
+		p.rendered(f)
+		return false
+	})
+	c := p.conn
+	p.broadcast(func(w *worker) { w.reconcile(c, retained) })
 	for _, cmd := range commands {
 		if create, ok := cmd.(protocol.CreateDataflow); ok {
 			if retained[create.Dataflow.ID] != nil {
@@ -46,13 +41,13 @@ func (w *worker) reconcile(commands []protocol.Command) {
 			}
 			event.Created = append(event.Created, create.Dataflow.ID)
 		}
-		w.execute(cmd)
+		p.execute(cmd)
 	}
-	w.observe(event)
+	p.s.cfg.Observer.Observe(event)
 }
 
 // retainable are the dataflows that are asked for and can go on, by id.
-func (w *worker) retainable(commands []protocol.Command) map[protocol.GlobalID]*protocol.Dataflow {
+func (p *process) retainable(commands []protocol.Command) map[protocol.GlobalID]*protocol.Dataflow {
 	retained := map[protocol.GlobalID]*protocol.Dataflow{}
 	for _, cmd := range commands {
 		create, ok := cmd.(protocol.CreateDataflow)
@@ -60,17 +55,17 @@ func (w *worker) retainable(commands []protocol.Command) map[protocol.GlobalID]*
 			continue
 		}
 		d := create.Dataflow
-		if c := w.find(d.ID); c != nil && c.serves(d) && importsAll(d, retained) {
+		if f := p.find(d.ID); f != nil && f.serves(d) && importsAll(d, retained) {
 			retained[d.ID] = d
 		}
 	}
 	return retained
 }
 
-// serves tells whether the collection is what a dataflow asks for: the same, and readable from its AsOf on.
+// serves tells whether the dataflow is what another asks for: the same, and readable from its AsOf on.
 // A subscribe is not, since what it has sent is gone.
-func (c *collection) serves(d *protocol.Dataflow) bool {
-	return !c.stuck && c.subscribe == nil && !d.AsOf.Before(c.allowed) && c.desc.SameAs(d)
+func (f *flow) serves(d *protocol.Dataflow) bool {
+	return !f.stuck && f.desc.Sink.Kind != protocol.Subscribe && !d.AsOf.Before(f.allowed) && f.desc.SameAs(d)
 }
 
 // importsAll tells whether all the indexes that a dataflow reads are retained themselves.
@@ -78,11 +73,31 @@ func importsAll(d *protocol.Dataflow, retained map[protocol.GlobalID]*protocol.D
 	return !slices.ContainsFunc(d.Indexes, func(i protocol.IndexImport) bool { return retained[i.ID] == nil })
 }
 
-// resume goes on with a dataflow as a new connection knows it, which has been told nothing of it.
-func (c *collection) resume(d *protocol.Dataflow) {
-	c.desc = d
-	c.told, c.toldAny = protocol.Frontiers{}, false
-	c.allowed = c.allowed.Join(d.AsOf)
-	c.compact()
-	c.w.observe(Rendered{c.w.epoch(), d.ID, d.AsOf})
+// reconcile has a worker serve a new connection, and go on with those of its collections that are retained.
+func (w *worker) reconcile(conn *connection, retained map[protocol.GlobalID]*protocol.Dataflow) {
+	w.conn = conn
+	for _, p := range w.peeks { // the controller asks again for what it still wants
+		p.end()
+	}
+	w.h.Sometimes("compute: a reconciliation forgot peeks", len(w.peeks) > 0)
+	w.peeks = nil
+	for _, c := range slices.Clone(w.collections) {
+		if retained[c.desc.ID] == nil {
+			w.collections = slices.DeleteFunc(w.collections, func(o *collection) bool { return o == c })
+			c.stop() // and nothing is told of it
+		}
+	}
+	for _, c := range w.collections {
+		c.resume(retained[c.desc.ID])
+	}
+	for _, c := range w.logs {
+		c.told, c.toldAny = protocol.Frontiers{}, false
+	}
+}
+
+func (w *worker) epoch() protocol.Epoch {
+	if w.conn == nil {
+		return protocol.Epoch{}
+	}
+	return w.conn.epoch
 }

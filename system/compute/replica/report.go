@@ -9,7 +9,7 @@ import (
 
 // reportSoon sees to it that frontiers that have advanced are told, several at once.
 func (w *worker) reportSoon() {
-	if w.reporting || w.conn == nil || !w.conn.initialized || !w.advanced() {
+	if w.reporting || w.conn == nil || !w.advanced() {
 		return
 	}
 	w.reporting = true
@@ -26,9 +26,11 @@ func (w *worker) reportSoon() {
 }
 
 func (w *worker) advanced() bool {
-	for _, c := range w.collections {
-		if _, news := c.frontiers(); news {
-			return true
+	for _, all := range [][]*collection{w.collections, w.logs} {
+		for _, c := range all {
+			if _, news := c.frontiers(); news {
+				return true
+			}
 		}
 	}
 	return false
@@ -36,33 +38,44 @@ func (w *worker) advanced() bool {
 
 // report tells all frontiers that have advanced.
 func (w *worker) report() {
-	if w.conn == nil || !w.conn.initialized {
+	if w.conn == nil {
 		return
 	}
-	for _, c := range w.collections {
-		if f, news := c.frontiers(); news {
-			c.told, c.toldAny = f, true
-			w.send(f)
+	for _, all := range [][]*collection{w.collections, w.logs} {
+		for _, c := range all {
+			if f, news := c.frontiers(); news {
+				c.told, c.toldAny = f, true
+				w.send(f)
+			}
 		}
 	}
 }
 
-// frontiers are how far the collection is, never before its AsOf, and whether that has not been told yet.
+// frontiers are how far this worker's share of the collection is, never before its AsOf, and whether that has not been told yet.
 func (c *collection) frontiers() (f protocol.Frontiers, news bool) {
 	if c.subscribe != nil {
 		return f, false
 	}
-	f = protocol.Frontiers{ID: c.desc.ID, Input: persist.Empty(), Output: c.flow.Frontier()}
-	for _, s := range c.desc.Shards {
-		f.Input = f.Input.Meet(c.read[s.Name])
+	f = c.frontiersNow()
+	return f, !c.toldAny || f != c.told
+}
+
+func (c *collection) frontiersNow() protocol.Frontiers {
+	f := protocol.Frontiers{ID: c.desc.ID, Input: persist.Empty(), Output: c.computed()}
+	for _, read := range c.read {
+		f.Input = f.Input.Meet(read)
 	}
-	f.Write = f.Output
-	if c.sink != nil {
+	switch {
+	case c.sink != nil:
 		f.Write = c.sink.persisted
+	case c.desc.Sink.Kind == protocol.Shard: // it is up to another worker
+		f.Write = persist.Empty()
+	default:
+		f.Write = f.Output
 	}
 	asOf := c.desc.AsOf
 	f.Write, f.Input, f.Output = f.Write.Join(asOf), f.Input.Join(asOf), f.Output.Join(asOf)
-	return f, !c.toldAny || f != c.told
+	return f
 }
 
 // logStatus tells a connection now and then what the collections hold.
@@ -72,8 +85,10 @@ func (w *worker) logStatus(conn *connection, every time.Duration) {
 			return
 		}
 		for _, c := range w.collections {
-			size := c.flow.Size()
-			s := protocol.Status{ID: c.desc.ID, Hydrated: c.desc.AsOf.Before(c.flow.Frontier()), Records: size.Records, Bytes: size.Bytes}
+			size := c.size()
+			s := protocol.Status{
+				ID: c.desc.ID, Worker: w.number, Hydrated: c.desc.AsOf.Before(c.computed()), Records: size.Records, Bytes: size.Bytes,
+			}
 			if c.index != nil {
 				s.Records += c.index.Len()
 			}

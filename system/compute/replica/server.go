@@ -18,11 +18,7 @@ type Server struct {
 	life     context.Context
 	end      context.CancelFunc
 	tasks    *host.WaitGroup
-	worker   *worker
-
-	mu      *host.Mutex
-	highest protocol.Epoch // of all connections that were accepted
-	drop    func()         // ends the connection that counts; nil when there was none yet
+	process  *process
 }
 
 // Serve starts a replica. When it returns the port accepts connections; the work is done by tasks that
@@ -35,14 +31,13 @@ func Serve(h host.Host, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		h: h, cfg: cfg, listener: listener,
-		tasks: host.NewWaitGroup(h, "compute replica"), mu: host.NewMutex(h, "compute replica"),
-	}
+	s := &Server{h: h, cfg: cfg, listener: listener, tasks: host.NewWaitGroup(h, "compute replica")}
 	s.life, s.end = host.WithCancel(h, context.Background())
-	s.worker = newWorker(s)
+	s.process = newProcess(s, max(cfg.Workers, 1))
 	s.tasks.Go(h, "compute accept", s.accept)
-	s.tasks.Go(h, "compute worker", s.worker.run)
+	for _, w := range s.process.workers {
+		s.tasks.Go(h, "compute worker", w.run)
+	}
 	return s, nil
 }
 
@@ -82,24 +77,24 @@ func (s *Server) serve(raw host.Conn) {
 		return
 	}
 	defer conn.Close()
-	epoch := timely.Epoch
-	if stale := s.admit(epoch, cancel); stale != nil {
+	c := &connection{
+		epoch: timely.Epoch, end: cancel, responses: host.NewChan[protocol.Response](s.h, "compute responses", host.Unbounded),
+	}
+	if stale := s.process.admit(c, timely); stale != nil {
 		s.h.Sometimes("compute: a replica refused a stale epoch", true)
 		s.h.Logf("compute: the controller at %s is not served: %v", conn.RemoteAddr(), stale)
 		conn.Refuse(ctx, stale)
 		return
 	}
-	c := &connection{epoch: epoch, responses: host.NewChan[protocol.Response](s.h, "compute responses", host.Unbounded)}
+	defer s.process.disconnect(c)
 	s.h.Go("compute respond "+conn.RemoteAddr(), func() {
 		defer cancel()
 		c.respond(ctx, s.h, conn)
 	})
-	s.worker.post(func(w *worker) { w.connect(c, timely) })
 	err = s.receive(ctx, conn, c)
 	if ctx.Err() == nil && !errors.Is(err, io.EOF) {
-		s.h.Logf("compute: the connection of epoch %v has ended: %v", epoch, err)
+		s.h.Logf("compute: the connection of epoch %v has ended: %v", c.epoch, err)
 	}
-	s.worker.post(func(w *worker) { w.disconnect(c) })
 }
 
 // begin greets a controller and takes its first command.
@@ -120,46 +115,21 @@ func (s *Server) begin(ctx context.Context, raw host.Conn) (conn *protocol.Conn,
 	return conn, timely, err
 }
 
-// admit makes a connection the one that counts, in place of the one before, if its epoch is higher
-// than all so far.
-func (s *Server) admit(epoch protocol.Epoch, cancel func()) *protocol.StaleEpoch {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if epoch.Compare(s.highest) <= 0 {
-		s.cfg.Observer.Observe(Refused{epoch, s.highest})
-		return &protocol.StaleEpoch{Epoch: epoch, Seen: s.highest}
-	}
-	if s.drop != nil {
-		s.drop()
-	}
-	s.highest, s.drop = epoch, cancel
-	s.cfg.Observer.Observe(Accepted{epoch})
-	return nil
-}
-
-// receive hands the worker what the controller commands, until the connection ends.
+// receive hands on what the controller commands, until the connection ends.
 func (s *Server) receive(ctx context.Context, conn *protocol.Conn, c *connection) error {
 	for {
 		cmd, err := conn.RecvCommand(ctx)
 		if err != nil {
 			return err
 		}
-		s.worker.post(func(w *worker) { w.command(c, cmd) })
+		s.process.command(c, cmd)
 	}
 }
 
-// disconnect ends the connection that counts.
-func (s *Server) disconnect() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.drop != nil {
-		s.drop()
-	}
-}
-
-// connection is a controller's connection as the worker sees it.
+// connection is a controller's connection.
 type connection struct {
 	epoch     protocol.Epoch
+	end       func()
 	responses *host.Chan[protocol.Response]
 	// initialized: the commands of the initialisation are complete. Until then they are collected.
 	initialized bool

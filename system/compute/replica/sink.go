@@ -22,7 +22,7 @@ type sink struct {
 	// persisted is how far the shard was followed; nothing is known of the shard before the first time.
 	persisted protocol.Frontier
 	known     bool
-	// busy: an append is under way. Afterwards the shard has to be followed to awaited.
+	// busy: an append is under way, or has just failed. Afterwards the shard has to be followed to awaited.
 	busy    bool
 	awaited protocol.Frontier
 	writer  *persist.WriteHandle
@@ -34,18 +34,22 @@ func newSink(c *collection) *sink {
 
 // follow learns what the shard holds, as a task.
 func (s *sink) follow() {
-	writer, err := s.c.w.s.cfg.Persist.OpenWriter(s.c.life, s.shard)
+	writer, err := s.c.w.p.s.cfg.Persist.OpenWriter(s.c.life, s.shard)
 	if err == nil {
 		err = s.meet(writer)
 	}
 	if err == nil {
-		err = listen(s.c.life, s.c.w, s.shard, timeOf, func(e persist.Event) {
+		err = listen(s.c.life, s.c.w, s.shard, persist.Frontier.Time, func(e persist.Event) {
 			s.c.post(func() { s.learn(e) })
 		})
 	}
-	if s.c.life.Err() == nil {
-		s.c.w.lost(s.c.life, s.shard, err)
-	}
+	s.c.post(func() {
+		if err != nil {
+			s.c.w.lost(s.c.life, s.shard, err)
+			return
+		}
+		s.persisted, s.known = persist.Empty(), true // what is closed, or can't be read, there is nothing to do about
+	})
 	if writer != nil {
 		writer.Close()
 	}
@@ -112,7 +116,6 @@ func (s *sink) append(ctx context.Context, updates []persist.Update, lower, uppe
 
 // appended waits for the shard to show what became of an append.
 func (s *sink) appended(upper protocol.Frontier, err error) {
-	s.busy = false
 	var mismatch *persist.UpperMismatch
 	switch {
 	case err == nil:
@@ -120,9 +123,21 @@ func (s *sink) appended(upper protocol.Frontier, err error) {
 	case errors.As(err, &mismatch):
 		s.c.w.h.Sometimes("compute: another replica had written to the shard", true)
 		s.awaited = mismatch.Current
+	case s.c.life.Err() != nil:
+		return // the process has forgotten everything, and the worker is about to be told
 	default:
 		// It may be in or not; if it is, the next one finds another upper.
 		s.c.w.h.Logf("compute: append to %s: %v", s.shard, err)
+		s.c.w.after(retry, func(*worker) { s.free() })
+		return
 	}
-	s.write()
+	s.free()
+}
+
+// free lets the next append begin.
+func (s *sink) free() {
+	s.busy = false
+	if !s.c.stopped {
+		s.write()
+	}
 }

@@ -6,6 +6,7 @@ import "github.com/simrun-dev/simrun/system/host"
 // the calls.
 var _ = host.Declare(
 	"compute: a connection ended in the middle of its initialisation",
+	"compute: a dataflow came to share the reading of a shard",
 	"compute: a dataflow's work took several turns",
 	"compute: a peek has to wait for its time",
 	"compute: a peek was cancelled after it was answered",
@@ -17,5 +18,6 @@ var _ = host.Declare(
 	"compute: a replica refused a stale epoch",
 	"compute: a replica was asked to be another instance",
 	"compute: a retained dataflow had to begin later",
+	"compute: a worker was sent rows of a dataflow that it did not know yet",
 	"compute: another replica had written to the shard",
 )

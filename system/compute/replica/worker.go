@@ -5,35 +5,55 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/simrun-dev/simrun/system/compute/protocol"
+	"github.com/simrun-dev/simrun/system/dataflow"
 	"github.com/simrun-dev/simrun/system/host"
+	"github.com/simrun-dev/simrun/system/persist"
 )
 
-// worker has the replica's state and does its work, in one task.
+// worker does its share of the replica's work, in one task. What it has no other task touches.
 type worker struct {
-	s     *Server
-	h     host.Host
-	inbox *host.Chan[func(*worker)]
+	p      *process
+	number int
+	h      host.Host
+	inbox  *host.Chan[func(*worker)]
 
-	conn     *connection // the one that counts; nil when it has ended
-	instance *protocol.CreateInstance
-	budget   int
-	params   protocol.Parameters
-	writes   bool // allowed
+	// conn is the connection that has asked for what there is; nil when it has ended.
+	conn   *connection
+	budget int
+	params protocol.Parameters
+	writes bool // allowed
 
 	// collections are those that were not dropped, in the order of their creation.
 	collections []*collection
+	logs        []*collection
 	peeks       []*peek // not answered, in the order of their arrival
+	// shared are the readings that several collections may be fed from.
+	shared map[persist.ShardID]*reading
+	// generation is that of the latest dataflow that was rendered. What other workers send for later ones waits.
+	generation uint64
+	early      map[uint64][]exchanged
 
 	// life is until everything is forgotten.
 	life      context.Context
-	end       context.CancelFunc
 	reporting bool // a report is due
 }
 
-func newWorker(s *Server) *worker {
-	w := &worker{s: s, h: s.h, inbox: host.NewChan[func(*worker)](s.h, "compute inbox", host.Unbounded)}
-	w.forget()
+// exchanged is a part of a dataflow's work that comes from a worker: for an input of a stage.
+type exchanged struct {
+	stage, input int
+	from         int
+	out          dataflow.Output
+}
+
+func newWorker(p *process, number int) *worker {
+	w := &worker{
+		p: p, number: number, h: p.h, inbox: host.NewChan[func(*worker)](p.h, "compute inbox", host.Unbounded),
+		early: map[uint64][]exchanged{},
+	}
+	w.forget(p.life)
 	return w
 }
 
@@ -53,11 +73,10 @@ func (w *worker) after(d time.Duration, fn func(*worker)) {
 	})
 }
 
-func (w *worker) observe(e Event) { w.s.cfg.Observer.Observe(e) }
+func (w *worker) observe(e Event) { w.p.s.cfg.Observer.Observe(e) }
 
 // run does what is in the inbox and a bit of each dataflow's work, by turns.
 func (w *worker) run() {
-	defer func() { w.end() }()
 	for {
 		for {
 			fn, _, ready := w.inbox.TryRecv()
@@ -70,12 +89,12 @@ func (w *worker) run() {
 		w.answerPeeks()
 		w.reportSoon()
 		switch {
-		case w.s.life.Err() != nil:
+		case w.p.s.life.Err() != nil:
 			return
 		case busy && w.h.Buggify("compute/slow worker"):
 			w.h.Clock().Sleep(time.Duration(w.h.Rand().IntN(2000)) * time.Microsecond)
 		case !busy:
-			fn, _, err := w.inbox.RecvContext(w.s.life)
+			fn, _, err := w.inbox.RecvContext(w.p.s.life)
 			if err != nil {
 				return
 			}
@@ -92,81 +111,51 @@ func (w *worker) step() (busy bool) {
 	return busy
 }
 
-// connect makes a connection the one that counts. What it does not know of goes on meanwhile.
-func (w *worker) connect(c *connection, timely protocol.CreateTimely) {
-	w.conn = c
-	w.budget = defaultBudget
-	if timely.Config.Budget > 0 {
-		w.budget = timely.Config.Budget
+// render begins with a dataflow, and takes in what other workers have sent for it already.
+func (w *worker) render(generation uint64, d *protocol.Dataflow) {
+	w.generation = generation
+	c := render(w, generation, d)
+	w.collections = append(w.collections, c)
+	early := w.early[generation]
+	delete(w.early, generation)
+	w.h.Sometimes("compute: a worker was sent rows of a dataflow that it did not know yet", len(early) > 0)
+	for _, e := range early {
+		c.receive(e)
 	}
 }
 
-// disconnect notices the end of a connection. Commands that were collected are of no use: what they
-// would have said is not known.
-func (w *worker) disconnect(c *connection) {
-	if w.conn != c {
+// exchange takes what another worker has sent.
+func (w *worker) exchange(generation uint64, e exchanged) {
+	if generation > w.generation {
+		w.early[generation] = append(w.early[generation], e)
 		return
 	}
-	w.h.Sometimes("compute: a connection ended in the middle of its initialisation", !c.initialized)
-	w.conn = nil
-}
-
-// command does what a controller asks for.
-func (w *worker) command(c *connection, cmd protocol.Command) {
-	if w.conn != c {
-		w.h.Sometimes("compute: a replica ignored a command of an older connection", true)
-		return
-	}
-	if c.initialized {
-		w.execute(cmd)
-		return
-	}
-	if _, ok := cmd.(protocol.InitializationComplete); !ok {
-		c.collected = append(c.collected, cmd)
-		return
-	}
-	c.initialized = true
-	w.reconcile(c.collected)
-	c.collected = nil
-}
-
-func (w *worker) execute(cmd protocol.Command) {
-	switch cmd := cmd.(type) {
-	case protocol.CreateInstance:
-		w.create(cmd)
-	case protocol.UpdateConfiguration:
-		w.params = w.params.Merge(cmd.Parameters)
-	case protocol.AllowWrites:
-		w.allowWrites()
-	case protocol.CreateDataflow:
-		w.collections = append(w.collections, render(w, cmd.Dataflow))
-	case protocol.Schedule:
-		if c := w.find(cmd.ID); c != nil {
-			c.schedule()
+	for _, c := range w.collections {
+		if c.generation == generation {
+			c.receive(e)
 		}
-	case protocol.AllowCompaction:
-		w.allowCompaction(cmd.ID, cmd.Frontier)
-	case protocol.Peek:
-		w.peek(cmd)
-	case protocol.CancelPeek:
-		w.cancelPeek(cmd.ID)
-	default:
-		w.h.Logf("compute: the controller sends %T out of turn, and is heard no more", cmd)
-		w.s.disconnect()
 	}
 }
 
-// create sets up what the connection wants to be told, and the end of the replica's life.
-func (w *worker) create(cmd protocol.CreateInstance) {
-	if w.instance == nil && cmd.Expiration > 0 {
-		w.after(cmd.Expiration, func(w *worker) {
-			w.h.Sometimes("compute: a replica has come to its expiration", true)
-			w.halt("its expiration has come")
-		})
+// reads tells whether it is this worker that reads a shard.
+func (w *worker) reads(shard persist.ShardID) bool {
+	return xxh3.HashString(string(shard))%uint64(len(w.p.workers)) == uint64(w.number)
+}
+
+// writesTo tells whether it is this worker that writes a dataflow's shard.
+func (w *worker) writesTo(id protocol.GlobalID) bool {
+	return uint64(id)%uint64(len(w.p.workers)) == uint64(w.number)
+}
+
+func (w *worker) disconnect(c *connection) {
+	if w.conn == c {
+		w.conn = nil
 	}
-	w.instance = &cmd
-	if cmd.Logging.Interval > 0 {
-		w.logStatus(w.conn, cmd.Logging.Interval)
+}
+
+func (w *worker) schedule(id protocol.GlobalID) {
+	if c := w.find(id); c != nil {
+		c.schedule()
 	}
 }
 
@@ -192,9 +181,11 @@ func (w *worker) allowCompaction(id protocol.GlobalID, to protocol.Frontier) {
 }
 
 func (w *worker) find(id protocol.GlobalID) *collection {
-	for _, c := range w.collections {
-		if c.desc.ID == id {
-			return c
+	for _, all := range [][]*collection{w.collections, w.logs} {
+		for _, c := range all {
+			if c.desc.ID == id {
+				return c
+			}
 		}
 	}
 	return nil
@@ -208,34 +199,18 @@ func (w *worker) drop(c *collection) {
 	c.maybeEnded()
 }
 
-// send tells the controller something, if it listens.
-func (w *worker) send(r protocol.Response) {
-	if w.conn == nil || !w.conn.initialized {
-		return
-	}
-	w.observe(Sent{w.conn.epoch, r})
-	w.conn.responses.Send(r)
-}
+// send answers the controller, if it listens.
+func (w *worker) send(r protocol.Response) { w.p.answer(w.number, w.conn, r) }
 
-// halt forgets everything, as if the process had been started anew, and makes the controller come back.
-func (w *worker) halt(reason string) {
-	w.h.Logf("compute: the replica starts from nothing: %s", reason)
-	w.observe(Halted{reason})
-	w.forget()
-	w.s.disconnect()
-}
-
-func (w *worker) forget() {
+// forget forgets everything.
+func (w *worker) forget(life context.Context) {
 	for _, c := range w.collections {
 		c.stop()
 	}
 	for _, p := range w.peeks {
 		p.end()
 	}
-	if w.end != nil {
-		w.end()
-	}
-	w.life, w.end = host.WithCancel(w.h, w.s.life)
-	w.conn, w.instance, w.writes, w.params, w.budget = nil, nil, false, defaults, defaultBudget
-	w.collections, w.peeks = nil, nil
+	w.life = life
+	w.conn, w.writes, w.params, w.budget = nil, false, defaults, defaultBudget
+	w.collections, w.logs, w.peeks, w.shared = nil, nil, nil, map[persist.ShardID]*reading{}
 }

@@ -48,14 +48,20 @@ func last[E replica.Event](l *lab) (e E) {
 	return e
 }
 
+// inLab runs fn with a replica of one worker, and with one of three.
 func inLab(t testing.TB, fn func(l *lab)) {
+	withWorkers(t, 1, fn)
+	withWorkers(t, 3, fn)
+}
+
+func withWorkers(t testing.TB, workers int, fn func(l *lab)) {
 	w := sim.New(sim.Config{Seed: 1, MaxTime: time.Hour})
 	defer w.Close()
 	l := &lab{t: t, w: w}
 	w.NewNode("replica", func(h host.Host) {
 		l.blob, l.cons = persist.NewMemBlob(h), persist.NewMemConsensus(h)
 		server, err := replica.Serve(h, replica.Config{
-			Port: "compute", Build: build, Persist: persist.NewClient(h, l.blob, l.cons, persist.Config{}), Observer: l,
+			Port: "compute", Build: build, Persist: persist.NewClient(h, l.blob, l.cons, persist.Config{}), Workers: workers, Observer: l,
 		})
 		require.NoError(t, err)
 		l.server = server
@@ -386,4 +392,76 @@ func ExampleServe() {
 	}
 	// Output:
 	// [(1):+1]
+}
+
+// A controller that does not keep to the protocol is heard no more, and does no harm.
+func TestCommandOutOfTurn(t *testing.T) {
+	inLab(t, func(l *lab) {
+		l.write(3, 7)
+		c := l.dial(epoch(1, 1), protocol.CreateTimely{}, index(1, 3), protocol.Schedule{ID: 1}, complete)
+		ctx, cancel := l.host().Clock().WithTimeout(background, time.Minute)
+		defer cancel()
+		var err error
+		for err == nil {
+			_, err = c.conn.RecvResponse(ctx)
+		}
+		require.ErrorIs(t, err, io.EOF)
+		c = l.dial(epoch(1, 2), index(1, 3), protocol.Schedule{ID: 1}, complete)
+		c.send(protocol.Peek{ID: "p", Target: protocol.PeekTarget{ID: 1, Schema: numbers}, Timestamp: 3})
+		require.Len(t, until(c, func(r protocol.PeekResponse) bool { return r.ID == "p" }).Rows, 1)
+	})
+}
+
+// A shard that nobody can read any more has nothing to be put right.
+func TestSinkOfAClosedShard(t *testing.T) {
+	inLab(t, func(l *lab) {
+		l.write(3, 7)
+		client := persist.NewClient(l.host(), l.blob, l.cons, persist.Config{})
+		reader, err := client.OpenReader(background, "out")
+		require.NoError(t, err)
+		writer, err := client.OpenWriter(background, "out")
+		require.NoError(t, err)
+		require.NoError(t, writer.CompareAndAppend(background, nil, persist.At(0), persist.Empty()))
+		_, err = reader.DowngradeSince(background, persist.Empty())
+		require.NoError(t, err)
+
+		sink := index(1, 3)
+		sink.Dataflow.Sink = protocol.Sink{Kind: protocol.Shard, Shard: "out"}
+		c := l.dial(epoch(1, 1), sink, protocol.Schedule{ID: 1}, complete, protocol.AllowWrites{})
+		f := until(c, func(f protocol.Frontiers) bool { return f.Write.IsEmpty() })
+		require.Equal(t, protocol.GlobalID(1), f.ID)
+		require.Empty(t, last[replica.Halted](l).Reason)
+	})
+}
+
+// Dataflows that read the same shard share the reading, each from where it is, and go on without each other.
+func TestSharedReading(t *testing.T) {
+	inLab(t, func(l *lab) {
+		l.write(3, 7)
+		c := l.dial(epoch(1, 1), index(1, 3), protocol.Schedule{ID: 1}, complete)
+		rows := func(id protocol.GlobalID, at uint64) int {
+			p := protocol.PeekID(fmt.Sprint(id, "@", at))
+			c.send(protocol.Peek{ID: p, Target: protocol.PeekTarget{ID: id, Schema: numbers}, Timestamp: at})
+			r := until(c, func(r protocol.PeekResponse) bool { return r.ID == p })
+			require.Empty(t, r.Error)
+			return len(r.Rows)
+		}
+		require.Equal(t, 1, rows(1, 3))
+		l.write(4, 8)
+		require.Equal(t, 2, rows(1, 4)) // now what the first reads can be shared
+		c.send(index(2, 4), protocol.Schedule{ID: 2})
+		for at := uint64(5); at < 9; at++ {
+			l.write(at, int64(10+at))
+			require.Equal(t, int(at)-2, rows(2, at), "the second has joined, and misses nothing")
+			require.Equal(t, int(at)-2, rows(1, at))
+		}
+		c.send(protocol.AllowCompaction{ID: 1, Frontier: persist.Empty()})
+		until(c, func(f protocol.Frontiers) bool { return f.ID == 1 && f.Input.IsEmpty() })
+		l.write(9, 99)
+		require.Equal(t, 7, rows(2, 9), "whose reading it was is gone")
+		c.send(protocol.AllowCompaction{ID: 2, Frontier: persist.Empty()})
+		until(c, func(f protocol.Frontiers) bool { return f.ID == 2 && f.Input.IsEmpty() })
+		require.Empty(t, last[replica.Halted](l).Reason)
+		require.NotZero(t, l.w.Sometimes()["compute: a dataflow came to share the reading of a shard"])
+	})
 }

@@ -130,7 +130,25 @@ func (g plans) reduce(in dataflow.Plan, columns []dataflow.Column) dataflow.Plan
 	for range rapid.IntRange(0, 3).Draw(g.t, "aggregates") {
 		aggregates = append(aggregates, g.aggregate(columns))
 	}
-	return in.Reduce(key, aggregates...)
+	p := in.Reduce(key, aggregates...)
+	if len(key) == 0 && rapid.Bool().Draw(g.t, "default") {
+		p = p.OrDefault(g.defaults(p)...)
+	}
+	return p
+}
+
+// defaults are a literal for each of the plan's columns.
+func (g plans) defaults(p dataflow.Plan) []dataflow.Expr {
+	var literals []dataflow.Expr
+	for _, c := range g.columns(p) {
+		d := Datum(g.t, c.Type.OrNull())
+		literal := dataflow.Lit(d)
+		if d.IsNull() {
+			literal = dataflow.NullOf(c.Type.Kind)
+		}
+		literals = append(literals, literal)
+	}
+	return literals
 }
 
 func (g plans) aggregate(columns []dataflow.Column) dataflow.Aggregate {

@@ -10,10 +10,10 @@ import (
 
 // reduce collects the groups with all their rows, and then looks at each.
 func (in Inputs) reduce(p dataflow.Plan, out *contents, tuples []tuple) {
-	kinds := in.kinds(p.Inputs[0])
+	columns := in.columns(p.Inputs[0])
 	groups := map[dataflow.Row][]tuple{} // the tuples hold the aggregates' arguments
 	for _, t := range tuples {
-		env := environment{kinds: kinds, row: t.data}
+		env := environment{columns: columns, row: t.data}
 		key, err := env.evalAll(p.Exprs)
 		var args []dataflow.Datum
 		if err == nil {
@@ -26,8 +26,11 @@ func (in Inputs) reduce(p dataflow.Plan, out *contents, tuples []tuple) {
 		k := dataflow.Pack(key...)
 		groups[k] = append(groups[k], tuple{args, t.count})
 	}
+	if one := dataflow.Pack(); p.Default != "" && groups[one] == nil {
+		groups[one] = []tuple{}
+	}
 	for key, group := range groups {
-		row, err := result(p, key, group)
+		row, err := result(p, columns, key, group)
 		switch {
 		case err != nil:
 			out.fail(*err, 1)
@@ -60,7 +63,7 @@ func (env environment) arguments(aggregates []dataflow.Aggregate) ([]dataflow.Da
 }
 
 // result is the group's row; nil if there is no group.
-func result(p dataflow.Plan, key dataflow.Row, group []tuple) ([]dataflow.Datum, *dataflow.RowError) {
+func result(p dataflow.Plan, columns []dataflow.Column, key dataflow.Row, group []tuple) ([]dataflow.Datum, *dataflow.RowError) {
 	total := int64(0)
 	for _, t := range group {
 		total += t.count
@@ -72,13 +75,15 @@ func result(p dataflow.Plan, key dataflow.Row, group []tuple) ([]dataflow.Datum,
 		v := valuesOf(a, i, group)
 		empty = empty && (a.Func == dataflow.AggCountAll || v.isNothing(a))
 		broken = broken || a.Func != dataflow.AggCountAll && v.isWrong(a)
-		d, err := v.result(a, total)
+		d, err := v.result(a, columns, total)
 		if overflow == nil {
 			overflow = err
 		}
 		row = append(row, d)
 	}
 	switch {
+	case empty && p.Default != "":
+		return unpack(p.Default), nil
 	case empty:
 		return nil, nil
 	case broken || total == 0:
@@ -182,7 +187,7 @@ func (v values) isWrong(a dataflow.Aggregate) bool {
 	return v.count < 0 || v.count == 0 && !v.isNothing(a)
 }
 
-func (v values) result(a dataflow.Aggregate, total int64) (dataflow.Datum, *dataflow.RowError) {
+func (v values) result(a dataflow.Aggregate, columns []dataflow.Column, total int64) (dataflow.Datum, *dataflow.RowError) {
 	switch {
 	case a.Func == dataflow.AggCountAll:
 		return dataflow.Int(total), nil
@@ -208,7 +213,7 @@ func (v values) result(a dataflow.Aggregate, total int64) (dataflow.Datum, *data
 		return dataflow.Float(v.float()), nil
 	}
 	if !v.sum.Num().IsInt64() {
-		err := dataflow.NewRowError(dataflow.ErrOverflow, a.String())
+		err := dataflow.NewRowError(dataflow.ErrOverflow, a.Over(columns))
 		return dataflow.Null(), &err
 	}
 	if least.Kind() == dataflow.KindInterval {

@@ -12,10 +12,10 @@ import (
 	"github.com/simrun-dev/simrun/system/dataflow"
 )
 
-// environment is what an expression sees: a row, and the kinds of its columns.
+// environment is what an expression sees: a row, and its columns.
 type environment struct {
-	kinds []dataflow.Kind
-	row   []dataflow.Datum
+	columns []dataflow.Column
+	row     []dataflow.Datum
 }
 
 // kind is the kind of the expression's values.
@@ -32,7 +32,7 @@ func (env environment) kind(e dataflow.Expr) dataflow.Kind {
 	}
 	switch e.Func {
 	case dataflow.FuncColumn:
-		return env.kinds[e.Column]
+		return env.columns[e.Column].Type.Kind
 	case dataflow.FuncLiteral, dataflow.FuncCast:
 		return e.Kind
 	case dataflow.FuncNeg, dataflow.FuncAbs:
@@ -84,11 +84,6 @@ func (env environment) as(kind dataflow.Kind, e dataflow.Expr) (dataflow.Datum, 
 	return d, err
 }
 
-func fail(cause error, e dataflow.Expr) (dataflow.Datum, *dataflow.RowError) {
-	err := dataflow.NewRowError(cause, e.String())
-	return dataflow.Null(), &err
-}
-
 // eval computes an expression that makes sense.
 func (env environment) eval(e dataflow.Expr) (dataflow.Datum, *dataflow.RowError) {
 	switch e.Func {
@@ -123,6 +118,16 @@ func (env environment) eval(e dataflow.Expr) (dataflow.Datum, *dataflow.RowError
 		}
 		args = append(args, d)
 	}
+	d, err := apply(e, env.kind(e), args)
+	if err != nil {
+		failed := dataflow.NewRowError(err, e.Over(env.columns))
+		return dataflow.Null(), &failed
+	}
+	return d, nil
+}
+
+// apply applies a function whose values are of that kind. The error is the cause of a row error.
+func apply(e dataflow.Expr, kind dataflow.Kind, args []dataflow.Datum) (dataflow.Datum, error) {
 	null := slices.Contains(args, dataflow.Null())
 	switch e.Func {
 	case dataflow.FuncIsNull:
@@ -167,7 +172,7 @@ func (env environment) eval(e dataflow.Expr) (dataflow.Datum, *dataflow.RowError
 		dataflow.FuncTrim, dataflow.FuncSubstr, dataflow.FuncStartsWith:
 		return text(e, args)
 	default:
-		return arithmetic(e, env.kind(e), args)
+		return arithmetic(e, kind, args)
 	}
 }
 
@@ -233,7 +238,7 @@ func number(k dataflow.Kind, v int64) dataflow.Datum {
 	}
 }
 
-func arithmetic(e dataflow.Expr, kind dataflow.Kind, args []dataflow.Datum) (dataflow.Datum, *dataflow.RowError) {
+func arithmetic(e dataflow.Expr, kind dataflow.Kind, args []dataflow.Datum) (dataflow.Datum, error) {
 	if kind == dataflow.KindFloat64 {
 		return dataflow.Float(floating(e.Func, args)), nil
 	}
@@ -251,7 +256,7 @@ func arithmetic(e dataflow.Expr, kind dataflow.Kind, args []dataflow.Datum) (dat
 		v.Mul(a, b)
 	case dataflow.FuncDiv, dataflow.FuncMod:
 		if b.Sign() == 0 {
-			return fail(dataflow.ErrDivisionByZero, e)
+			return dataflow.Null(), dataflow.ErrDivisionByZero
 		}
 		if v.Quo(a, b); e.Func == dataflow.FuncMod {
 			v.Rem(a, b)
@@ -264,7 +269,7 @@ func arithmetic(e dataflow.Expr, kind dataflow.Kind, args []dataflow.Datum) (dat
 		panic("naive: no function " + string(e.Func))
 	}
 	if !inRange(v) {
-		return fail(dataflow.ErrOverflow, e)
+		return dataflow.Null(), dataflow.ErrOverflow
 	}
 	return number(kind, v.Int64()), nil
 }
@@ -292,7 +297,7 @@ func floating(f dataflow.Func, args []dataflow.Datum) float64 {
 	}
 }
 
-func cast(e dataflow.Expr, d dataflow.Datum) (dataflow.Datum, *dataflow.RowError) {
+func cast(e dataflow.Expr, d dataflow.Datum) (dataflow.Datum, error) {
 	switch from, to := d.Kind(), e.Kind; {
 	case from == to:
 		return d, nil
@@ -312,13 +317,13 @@ func cast(e dataflow.Expr, d dataflow.Datum) (dataflow.Datum, *dataflow.RowError
 				return dataflow.Int(v.Int64()), nil
 			}
 		}
-		return fail(dataflow.ErrOverflow, e)
+		return dataflow.Null(), dataflow.ErrOverflow
 	default:
 		return number(to, d.Int()), nil
 	}
 }
 
-func parse(e dataflow.Expr, s string) (dataflow.Datum, *dataflow.RowError) {
+func parse(e dataflow.Expr, s string) (dataflow.Datum, error) {
 	switch e.Kind {
 	case dataflow.KindBool:
 		if i := slices.Index([]string{"true", "t", "false", "f"}, strings.ToLower(s)); i >= 0 {
@@ -341,10 +346,10 @@ func parse(e dataflow.Expr, s string) (dataflow.Datum, *dataflow.RowError) {
 			return dataflow.Interval(v), nil
 		}
 	}
-	return fail(dataflow.ErrInvalidCast, e)
+	return dataflow.Null(), dataflow.ErrInvalidCast
 }
 
-func window(e dataflow.Expr, args []dataflow.Datum) (dataflow.Datum, *dataflow.RowError) {
+func window(e dataflow.Expr, args []dataflow.Datum) (dataflow.Datum, error) {
 	if e.Func == dataflow.FuncDateTrunc {
 		return truncate(e, args[0].Text(), args[1].Int())
 	}
@@ -353,18 +358,18 @@ func window(e dataflow.Expr, args []dataflow.Datum) (dataflow.Datum, *dataflow.R
 		origin = toBig(args[2])
 	}
 	if size.Sign() <= 0 {
-		return fail(dataflow.ErrInvalidArgument, e)
+		return dataflow.Null(), dataflow.ErrInvalidArgument
 	}
 	// Euclidean division rounds down for a positive divisor.
 	n := new(big.Int).Div(sub(ts, origin), size)
 	start := n.Add(n.Mul(n, size), origin)
 	if !inRange(start) {
-		return fail(dataflow.ErrOverflow, e)
+		return dataflow.Null(), dataflow.ErrOverflow
 	}
 	return dataflow.Timestamp(start.Int64()), nil
 }
 
-func truncate(e dataflow.Expr, unit string, ms int64) (dataflow.Datum, *dataflow.RowError) {
+func truncate(e dataflow.Expr, unit string, ms int64) (dataflow.Datum, error) {
 	t := time.UnixMilli(ms).UTC()
 	year, month, day := t.Date()
 	hour, minute, second := t.Clock()
@@ -401,12 +406,12 @@ func truncate(e dataflow.Expr, unit string, ms int64) (dataflow.Datum, *dataflow
 	start := time.Date(year, month, day, hour, minute, second, nanos, time.UTC)
 	v := new(big.Int).Mul(bigInt(start.Unix()), bigInt(1000))
 	if v.Add(v, bigInt(int64(start.Nanosecond()/1e6))); !inRange(v) {
-		return fail(dataflow.ErrOverflow, e)
+		return dataflow.Null(), dataflow.ErrOverflow
 	}
 	return dataflow.Timestamp(v.Int64()), nil
 }
 
-func text(e dataflow.Expr, args []dataflow.Datum) (dataflow.Datum, *dataflow.RowError) {
+func text(e dataflow.Expr, args []dataflow.Datum) (dataflow.Datum, error) {
 	s := args[0].Text()
 	switch e.Func {
 	case dataflow.FuncLike:
@@ -439,12 +444,12 @@ func text(e dataflow.Expr, args []dataflow.Datum) (dataflow.Datum, *dataflow.Row
 	}
 }
 
-func substring(e dataflow.Expr, s string, args []dataflow.Datum) (dataflow.Datum, *dataflow.RowError) {
+func substring(e dataflow.Expr, s string, args []dataflow.Datum) (dataflow.Datum, error) {
 	from := toBig(args[0])
 	end := new(big.Int).Lsh(bigInt(1), 100)
 	if len(args) == 2 {
 		if args[1].Int() < 0 {
-			return fail(dataflow.ErrInvalidArgument, e)
+			return dataflow.Null(), dataflow.ErrInvalidArgument
 		}
 		end = new(big.Int).Add(from, toBig(args[1]))
 	}

@@ -189,6 +189,9 @@ func (in Inputs) evaluate(p dataflow.Plan, at uint64) (out contents) {
 			out.add(pick(t.data, p.Columns), t.count)
 		}
 	case dataflow.OpReduce:
+		if in.AsOf > at {
+			p.Default = ""
+		}
 		in.reduce(p, &out, inputs[0].tuples())
 	case dataflow.OpDistinct:
 		for _, r := range inputs[0].collection().Rows {
@@ -252,44 +255,41 @@ func (in Inputs) times(at uint64) []uint64 {
 	return slices.Compact(times)
 }
 
-func (in Inputs) kinds(p dataflow.Plan) []dataflow.Kind {
+func (in Inputs) columns(p dataflow.Plan) []dataflow.Column {
 	schema, err := p.Schema(in.Catalog)
 	if err != nil {
 		panic(err)
 	}
-	var kinds []dataflow.Kind
-	for _, c := range schema.Columns {
-		kinds = append(kinds, c.Type.Kind)
-	}
-	return kinds
+	return slices.Clone(schema.Columns)
 }
 
 func (in Inputs) mapped(p dataflow.Plan, out *contents, tuples []tuple) {
 	for _, t := range tuples {
-		env := environment{kinds: in.kinds(p.Inputs[0]), row: t.data}
-		for _, e := range p.Exprs {
-			env.kinds = append(env.kinds, env.kind(e))
-		}
-		data, err := slices.Clone(t.data), (*dataflow.RowError)(nil)
+		env := environment{columns: in.columns(p.Inputs[0]), row: slices.Clone(t.data)}
+		err := (*dataflow.RowError)(nil)
 		for _, e := range p.Exprs {
 			var d dataflow.Datum
-			env.row = data
 			if d, err = env.eval(e); err != nil {
 				break
 			}
-			data = append(data, d)
+			name := e.Over(env.columns)
+			if e.Func == dataflow.FuncColumn {
+				name = env.columns[e.Column].Name
+			}
+			env.columns = append(env.columns, dataflow.Column{Name: name, Type: dataflow.Type(env.kind(e))})
+			env.row = append(env.row, d)
 		}
 		if err != nil {
 			out.fail(*err, t.count)
 		} else {
-			out.add(dataflow.Pack(data...), t.count)
+			out.add(dataflow.Pack(env.row...), t.count)
 		}
 	}
 }
 
 func (in Inputs) filter(p dataflow.Plan, out *contents, tuples []tuple) {
 	for _, t := range tuples {
-		env := environment{kinds: in.kinds(p.Inputs[0]), row: t.data}
+		env := environment{columns: in.columns(p.Inputs[0]), row: t.data}
 		rejected, failed := false, (*dataflow.RowError)(nil)
 		for _, e := range p.Exprs {
 			d, err := env.eval(e)
@@ -329,7 +329,7 @@ func negative(key []dataflow.Datum) dataflow.RowError {
 }
 
 func (in Inputs) join(p dataflow.Plan, out *contents, left, right []tuple) {
-	nulls := make([]dataflow.Datum, len(in.kinds(p.Inputs[1])))
+	nulls := make([]dataflow.Datum, len(in.columns(p.Inputs[1])))
 	for _, l := range left {
 		matched := false
 		for _, r := range right {

@@ -51,6 +51,17 @@ func (n Name) String() string {
 	return n.Object
 }
 
+// SQL is the name as it stands in statements, quoted where that is needed.
+func (n Name) SQL() string {
+	switch {
+	case n.Catalog != DefaultCatalog:
+		return sql.Name{Parts: []string{n.Catalog, n.Schema, n.Object}}.String()
+	case n.Schema != DefaultSchema:
+		return sql.Name{Parts: []string{n.Schema, n.Object}}.String()
+	}
+	return sql.Name{Parts: []string{n.Object}}.String()
+}
+
 // Compare orders names.
 func (n Name) Compare(m Name) int {
 	for _, pair := range [][2]string{{n.Catalog, m.Catalog}, {n.Schema, m.Schema}} {

@@ -110,7 +110,7 @@ func (s *Store) KnownFlows() (all []*Flow) {
 
 // PutFlow adds a flow, or puts it in the place of the one of its name: that keeps its number. Which is
 // right is for decide to say, which is told of the flow of that name, nil if there is none: it returns
-// the flow as it is to be, or an error. Number and revision are filled in.
+// the flow as it is to be, or an error. Number, revision and earlier sinks are filled in.
 func (s *Store) PutFlow(ctx context.Context, name Name, decide func(old *Flow) (*Flow, error)) (f, old *Flow, err error) {
 	_, err = s.relation.Update(ctx, func(seq uint64) ([]relation.Change, error) {
 		old, _ = s.state.flow(name)
@@ -124,7 +124,7 @@ func (s *Store) PutFlow(ctx context.Context, name Name, decide func(old *Flow) (
 		if old == nil {
 			return add(entry{Flow: f}), nil
 		}
-		f.ID = old.ID
+		f.ID, f.Earlier = old.ID, s.state.leftBy(old, f.Sink)
 		return append(remove(entry{Flow: old}), add(entry{Flow: f})...), nil
 	})
 	if err != nil {
@@ -274,6 +274,17 @@ func (d *definitions) flow(name Name) (*Flow, error) {
 		return d.flows[id], nil
 	}
 	return nil, &NotFoundError{"flow", name}
+}
+
+// leftBy are the sinks that a flow leaves when it gets another one, or the same.
+func (d *definitions) leftBy(f *Flow, next Name) []Name {
+	var left []Name
+	for _, sink := range append(slices.Clone(f.Earlier), f.Sink) {
+		if _, there := d.tableNames[sink]; there && sink != next && !slices.Contains(left, sink) {
+			left = append(left, sink)
+		}
+	}
+	return left
 }
 
 func (d *definitions) sortedFlows() []*Flow {

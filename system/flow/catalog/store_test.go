@@ -11,7 +11,9 @@ import (
 	"github.com/simrun-dev/simrun/sim"
 	"github.com/simrun-dev/simrun/system/dataflow"
 	"github.com/simrun-dev/simrun/system/flow/catalog"
+	"github.com/simrun-dev/simrun/system/flow/planner"
 	"github.com/simrun-dev/simrun/system/persist"
+	"github.com/simrun-dev/simrun/system/sql"
 )
 
 func inWorld(t testing.TB, body func(w *sim.World, client *persist.Client)) {
@@ -95,6 +97,36 @@ func TestFlowsAreReplacedUnderTheirNumber(t *testing.T) {
 	})
 }
 
+// TestAFlowKnowsTheSinksThatItHad, as long as they are tables.
+func TestAFlowKnowsTheSinksThatItHad(t *testing.T) {
+	inWorld(t, func(w *sim.World, client *persist.Client) {
+		ctx := context.Background()
+		store := catalog.OpenStore(w.Host(), client)
+		name := catalog.Public("f")
+		put := func(sink string) []catalog.Name {
+			f, _, err := store.PutFlow(ctx, name, func(*catalog.Flow) (*catalog.Flow, error) {
+				return &catalog.Flow{Name: name, Sink: catalog.Public(sink), ExpireAfter: catalog.NoExpiry}, nil
+			})
+			require.NoError(t, err)
+			return f.Earlier
+		}
+		for _, sink := range []string{"x", "y", "z"} {
+			table := aTable
+			table.Name = catalog.Public(sink)
+			_, err := store.CreateTable(ctx, table)
+			require.NoError(t, err)
+		}
+		require.Empty(t, put("x"))
+		require.Empty(t, put("x"))
+		require.Equal(t, []catalog.Name{catalog.Public("x")}, put("y"))
+		require.Equal(t, []catalog.Name{catalog.Public("x"), catalog.Public("y")}, put("z"))
+		require.Equal(t, []catalog.Name{catalog.Public("y"), catalog.Public("z")}, put("x"))
+		_, err := store.DropTable(ctx, catalog.Public("y"))
+		require.NoError(t, err)
+		require.Equal(t, []catalog.Name{catalog.Public("z"), catalog.Public("x")}, put("new"))
+	})
+}
+
 func TestLivesAreNumbered(t *testing.T) {
 	inWorld(t, func(w *sim.World, client *persist.Client) {
 		last := uint64(0)
@@ -121,4 +153,24 @@ func BenchmarkTable(b *testing.B) {
 			}
 		}
 	})
+}
+
+// TestDefinitionsAreStatements: what SHOW tells can be executed.
+func TestDefinitionsAreStatements(t *testing.T) {
+	for _, text := range []string{
+		"CREATE TABLE t (a INT64)",
+		"CREATE TABLE x.`we ird` (`a b` STRING NOT NULL DEFAULT 'it''s', `select` FLOAT64 DEFAULT -1.5, `q``q` BOOL DEFAULT false, PRIMARY KEY (`a b`, `select`))",
+		"CREATE TABLE c.s.t (ts TIMESTAMP NOT NULL DEFAULT now() TIME INDEX, i INTERVAL DEFAULT INTERVAL '1000 ms', u TIMESTAMP DEFAULT '2000-01-02T03:04:05.006Z') WITH (append_mode = true)",
+	} {
+		s, err := sql.ParseStatement(text)
+		require.NoError(t, err, text)
+		table, err := planner.Table(s.(*sql.CreateTable))
+		require.NoError(t, err, text)
+		require.Equal(t, text, table.String())
+	}
+	flow := catalog.Flow{Name: catalog.Public("order"), Sink: catalog.Public("s s"), ExpireAfter: 60, Comment: "it's", Query: "SELECT a FROM t"}
+	require.Equal(t, "CREATE FLOW `order` SINK TO `s s` EXPIRE AFTER 60 COMMENT 'it''s' AS SELECT a FROM t", flow.String())
+	s, err := sql.ParseStatement(flow.String())
+	require.NoError(t, err)
+	require.Equal(t, flow.String(), s.String())
 }

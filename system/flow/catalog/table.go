@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/simrun-dev/simrun/system/dataflow"
+	"github.com/simrun-dev/simrun/system/sql"
 )
 
 // TableID numbers tables. A number is never used again.
@@ -103,17 +104,14 @@ func (t *Table) Schema() dataflow.Schema {
 	return s
 }
 
-// Same tells whether two definitions are the same but for the number.
-func (t *Table) Same(u *Table) bool {
-	return t.Name == u.Name && t.TimeIndex == u.TimeIndex && t.AppendMode == u.AppendMode &&
-		slices.Equal(t.PrimaryKey, u.PrimaryKey) && slices.Equal(t.Columns, u.Columns)
-}
+// quoted is the name of a column as it stands in statements.
+func quoted(column string) string { return sql.Ident{Name: column}.String() }
 
 // String is the statement that creates the table.
 func (t *Table) String() string {
 	var parts []string
 	for i, c := range t.Columns {
-		part := c.Name + " " + strings.ToUpper(c.Kind.String())
+		part := quoted(c.Name) + " " + strings.ToUpper(c.Kind.String())
 		if !c.Nullable {
 			part += " NOT NULL"
 		}
@@ -131,11 +129,11 @@ func (t *Table) String() string {
 	if len(t.PrimaryKey) > 0 {
 		var names []string
 		for _, c := range t.PrimaryKey {
-			names = append(names, t.Columns[c].Name)
+			names = append(names, quoted(t.Columns[c].Name))
 		}
 		parts = append(parts, "PRIMARY KEY ("+strings.Join(names, ", ")+")")
 	}
-	s := fmt.Sprintf("CREATE TABLE %s (%s)", t.Name, strings.Join(parts, ", "))
+	s := fmt.Sprintf("CREATE TABLE %s (%s)", t.Name.SQL(), strings.Join(parts, ", "))
 	if t.AppendMode {
 		s += " WITH (append_mode = true)"
 	}

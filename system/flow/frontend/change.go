@@ -2,7 +2,6 @@ package frontend
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/simrun-dev/simrun/system/dataflow"
@@ -44,7 +43,7 @@ func (f *Frontend) insert(ctx context.Context, s *sql.Insert) (Result, error) {
 	if seq > 0 {
 		f.mirror(t, in.request(t, batch(seq, made)))
 	}
-	return Result{Affected: len(in.full), Text: fmt.Sprintf("inserted %d rows", len(in.full))}, nil
+	return Result{Affected: len(in.full), Text: "inserted " + counted(len(in.full))}, nil
 }
 
 // evaluate finds the values of an INSERT.
@@ -172,5 +171,5 @@ func (f *Frontend) delete(ctx context.Context, s *sql.Delete) (Result, error) {
 	if seq > 0 {
 		f.mirror(t, insertRequest(t, batch(seq, made)))
 	}
-	return Result{Affected: n, Text: fmt.Sprintf("deleted %d rows", n)}, nil
+	return Result{Affected: n, Text: "deleted " + counted(n)}, nil
 }

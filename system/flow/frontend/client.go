@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/simrun-dev/simrun/system/dataflow"
@@ -18,7 +19,7 @@ import (
 // [flow.Backend]. Any number of tasks may use it.
 type Client struct {
 	clients []*rpc.Client
-	current int
+	current atomic.Int32
 }
 
 // NewClient returns a client of the frontends at addresses. A call waits so long for an answer at most, and
@@ -40,10 +41,10 @@ func (c *Client) Close() {
 
 // call calls the current frontend. A call is not repeated: the next one goes elsewhere.
 func call[Req, Resp any](ctx context.Context, c *Client, m rpc.Method[Req, Resp], req Req) (Resp, error) {
-	at := c.current
+	at := c.current.Load()
 	resp, err := m.Call(ctx, c.clients[at], req)
-	if (errors.Is(err, rpc.ErrNotSent) || errors.Is(err, rpc.ErrUnknown)) && c.current == at {
-		c.current = (at + 1) % len(c.clients)
+	if errors.Is(err, rpc.ErrNotSent) || errors.Is(err, rpc.ErrUnknown) {
+		c.current.CompareAndSwap(at, (at+1)%int32(len(c.clients)))
 	}
 	return resp, err
 }

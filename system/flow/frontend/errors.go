@@ -74,5 +74,14 @@ func coded(err error) error {
 
 // invalidAt is an error about a place of a statement.
 func invalidAt(n sql.Node, format string, args ...any) error {
-	return &planner.InvalidQuery{At: n.Position(), Reason: fmt.Sprintf(format, args...)}
+	return planner.Invalid(n, format, args...)
+}
+
+// placed is what a flow node answered, about a place of a statement. Other errors stay as they are.
+func placed(n sql.Node, err error) error {
+	var answered *rpc.Error
+	if !errors.As(err, &answered) {
+		return err
+	}
+	return planner.At(n, err)
 }

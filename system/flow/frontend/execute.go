@@ -2,7 +2,6 @@ package frontend
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/simrun-dev/simrun/system/dataflow"
 	"github.com/simrun-dev/simrun/system/sql"
@@ -73,11 +72,7 @@ func (f *Frontend) show(ctx context.Context, s *sql.Show) (Result, error) {
 	}
 	flows, _, err := f.catalog.Flows(ctx)
 	for _, fl := range flows {
-		text := fmt.Sprintf("SINK TO %s", fl.Sink)
-		if fl.ExpireAfter >= 0 {
-			text += fmt.Sprintf(" EXPIRE AFTER %d", fl.ExpireAfter)
-		}
-		r.Rows = append(r.Rows, dataflow.Pack(dataflow.String(fl.Name.String()), dataflow.String(text+" AS "+fl.Query)))
+		r.Rows = append(r.Rows, dataflow.Pack(dataflow.String(fl.Name.String()), dataflow.String(fl.String())))
 	}
 	return r, err
 }

@@ -11,11 +11,18 @@ import (
 	"github.com/simrun-dev/simrun/system/sql"
 )
 
-func expireAfter(s *sql.CreateFlow) int64 {
-	if s.ExpireAfter == nil {
-		return catalog.NoExpiry
+// expireAfter is how many seconds a flow's rows live.
+func expireAfter(s *sql.CreateFlow) (seconds int64, err error) {
+	switch {
+	case s.ExpireAfter == nil:
+		return catalog.NoExpiry, nil
+	case s.ExpireAfter.Seconds < 0:
+		return 0, invalidAt(s.ExpireAfter, "EXPIRE AFTER a negative time")
+	case s.ExpireAfter.Seconds > catalog.MaxExpireAfter:
+		return 0, invalidAt(s.ExpireAfter, "EXPIRE AFTER %d seconds is too long: at most %d; leave it out if nothing is to expire",
+			s.ExpireAfter.Seconds, catalog.MaxExpireAfter)
 	}
-	return s.ExpireAfter.Seconds
+	return s.ExpireAfter.Seconds, nil
 }
 
 // createFlow puts a flow into the catalog and has its node run it.
@@ -68,7 +75,7 @@ func (f *Frontend) createFlow(ctx context.Context, s *sql.CreateFlow) (Result, e
 		if undo := f.catalog.UndoFlow(ctx, made, old); undo != nil {
 			return Result{}, fmt.Errorf("%w: the node refuses the flow (%w), and it could not be taken back: %w", ErrUnknown, err, undo)
 		}
-		return Result{}, err
+		return Result{}, placed(&s.Name, err)
 	case err != nil:
 		return Result{}, fmt.Errorf("%w: flow %s is in the catalog, and does not run yet: %w", ErrUnknown, name, err)
 	}
@@ -77,9 +84,9 @@ func (f *Frontend) createFlow(ctx context.Context, s *sql.CreateFlow) (Result, e
 
 // validate plans a flow and looks at its sink, so that what is wrong is told with its place.
 func (f *Frontend) validate(ctx context.Context, s *sql.CreateFlow) (*catalog.Flow, error) {
-	after := expireAfter(s)
-	if s.ExpireAfter != nil && after < 0 {
-		return nil, invalidAt(s.ExpireAfter, "EXPIRE AFTER a negative time")
+	after, err := expireAfter(s)
+	if err != nil {
+		return nil, err
 	}
 	query, err := planner.Flow(s.Query, f.resolve(ctx), after)
 	if err != nil {
@@ -89,6 +96,9 @@ func (f *Frontend) validate(ctx context.Context, s *sql.CreateFlow) (*catalog.Fl
 	sink, err := f.catalog.Table(ctx, sinkName)
 	switch {
 	case isMissing(err):
+		if _, err := query.SinkTable(sinkName); err != nil {
+			return nil, planner.At(s.Query, err)
+		}
 	case err != nil:
 		return nil, err
 	case sink.ID == query.Table.ID:
@@ -141,7 +151,7 @@ func (f *Frontend) dropFlow(ctx context.Context, s *sql.DropFlow) (Result, error
 	case err != nil:
 		return Result{}, err
 	}
-	if _, err := f.call(ctx, dropped.Node, flow.FlowRequest{Drop: &flow.DropFlow{ID: dropped.ID, Revision: revision, Sink: dropped.Sink}}); err != nil {
+	if _, err := f.call(ctx, dropped.Node, flow.FlowRequest{Drop: &flow.DropFlow{ID: dropped.ID, Revision: revision, Sink: dropped.Sink, Earlier: dropped.Earlier}}); err != nil {
 		return Result{}, fmt.Errorf("%w: flow %s is out of the catalog, and may run yet: %w", ErrUnknown, name, err)
 	}
 	return Result{Text: "dropped flow " + name.String()}, nil
@@ -152,9 +162,9 @@ func (f *Frontend) flushFlow(ctx context.Context, s *sql.FlushFlow) (Result, err
 	if err != nil {
 		return Result{}, err
 	}
-	r, err := f.call(ctx, fl.Node, flow.FlowRequest{Flush: &flow.FlushFlow{ID: fl.ID}})
+	r, err := f.call(ctx, fl.Node, flow.FlowRequest{Flush: &flow.FlushFlow{ID: fl.ID, Revision: fl.Revision}})
 	if err != nil {
-		return Result{}, err
+		return Result{}, placed(&s.Name, err)
 	}
 	return Result{Affected: r.Rows, Text: "flushed flow " + fl.Name.String()}, nil
 }

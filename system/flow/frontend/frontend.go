@@ -82,6 +82,13 @@ func New(h host.Host, client *persist.Client, cfg Config) *Frontend {
 	return f
 }
 
+// Close ends the connections to the flow nodes. The client of the tables is the caller's.
+func (f *Frontend) Close() {
+	for _, name := range f.cfg.Nodes {
+		f.nodes[name].Close()
+	}
+}
+
 // open is a table in memory.
 func (f *Frontend) open(def *catalog.Table) *table {
 	f.mu.Lock()

@@ -86,8 +86,18 @@ func TestWritesAreDoneOnceInOrder(t *testing.T) {
 		write(two, 2, 1, 30) // the next life begins to count anew
 		write(one, 1, 3, 40) // of the life before
 		holds(30)
+		gone := func(n uint64, v int64) {
+			require.NoError(t, one.Write(ctx, flow.WriteRequest{Table: def.ID, Stamp: flow.Stamp{Writer: "node", Epoch: 2, N: n},
+				Requests: []flow.DiffRequest{{Delete: true, Whole: true, Rows: []dataflow.Row{dataflow.Pack(dataflow.String("a"), dataflow.Int(v))}}}}))
+		}
+		gone(2, 20) // it is not that row any more
+		holds(30)
+		gone(3, 30)
+		rows, _, err := one.Snapshot(ctx, def.ID)
+		require.NoError(t, err)
+		require.Empty(t, rows)
 
-		err = one.Write(ctx, flow.WriteRequest{Table: def.ID, Stamp: flow.Stamp{Writer: "node", Epoch: 2, N: 2},
+		err = one.Write(ctx, flow.WriteRequest{Table: def.ID, Stamp: flow.Stamp{Writer: "node", Epoch: 2, N: 4},
 			Requests: []flow.DiffRequest{{Rows: []dataflow.Row{dataflow.Pack(dataflow.Int(1))}}}})
 		require.ErrorIs(t, err, flow.ErrInvalidInsert)
 		err = one.Write(ctx, flow.WriteRequest{Table: 999})

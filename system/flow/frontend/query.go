@@ -3,7 +3,6 @@ package frontend
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -43,9 +42,7 @@ func (f *Frontend) query(ctx context.Context, q sql.Query) (Result, error) {
 			r.Rows = append(r.Rows, u.Row)
 		}
 	}
-	if r.Rows, err = ordered(r.Rows, p.Order); err != nil {
-		return r, err
-	}
+	dataflow.SortRows(r.Rows, p.Order)
 	if s, ok := q.(*sql.Select); ok {
 		r.Rows, err = limited(r.Rows, s)
 	}
@@ -72,49 +69,6 @@ func evaluatePlan(p *planner.Query, rows []dataflow.RowCount) (dataflow.Output, 
 		}
 	}
 	return graph.Run(), nil
-}
-
-// ordered sorts rows, ties by the whole row.
-func ordered(rows []dataflow.Row, order []dataflow.Order) ([]dataflow.Row, error) {
-	type unpacked struct {
-		row  dataflow.Row
-		data []dataflow.Datum
-	}
-	list := make([]unpacked, len(rows))
-	for i, row := range rows {
-		data, err := row.Unpack()
-		if err != nil {
-			return nil, err
-		}
-		list[i] = unpacked{row, data}
-	}
-	slices.SortStableFunc(list, func(a, b unpacked) int {
-		for _, o := range order {
-			if c := compare(a.data[o.Column], b.data[o.Column], o); c != 0 {
-				return c
-			}
-		}
-		return strings.Compare(string(a.row), string(b.row))
-	})
-	for i, u := range list {
-		rows[i] = u.row
-	}
-	return rows, nil
-}
-
-func compare(a, b dataflow.Datum, o dataflow.Order) int {
-	switch {
-	case a.IsNull() && b.IsNull():
-		return 0
-	case a.IsNull() || b.IsNull():
-		if a.IsNull() == o.NullsLast {
-			return 1
-		}
-		return -1
-	case o.Desc:
-		return b.Compare(a)
-	}
-	return a.Compare(b)
 }
 
 // limited cuts what LIMIT and OFFSET leave.
@@ -146,7 +100,11 @@ func limited(rows []dataflow.Row, s *sql.Select) ([]dataflow.Row, error) {
 func (f *Frontend) explain(ctx context.Context, s *sql.Explain) (Result, error) {
 	switch inner := s.Statement.(type) {
 	case *sql.CreateFlow:
-		p, err := planner.Flow(inner.Query, f.resolve(ctx), expireAfter(inner))
+		after, err := expireAfter(inner)
+		if err != nil {
+			return Result{}, err
+		}
+		p, err := planner.Flow(inner.Query, f.resolve(ctx), after)
 		if err != nil {
 			return Result{}, err
 		}

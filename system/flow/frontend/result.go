@@ -1,10 +1,12 @@
 package frontend
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/simrun-dev/simrun/system/dataflow"
+	"github.com/simrun-dev/simrun/system/sql"
 )
 
 // Result is the answer to a statement: rows, or how many were changed.
@@ -24,7 +26,11 @@ func (r Result) String() string {
 	if r.Columns == nil {
 		return strings.TrimRight(r.Text, "\n")
 	}
-	cells := [][]string{r.Columns}
+	names := make([]string, len(r.Columns))
+	for i, name := range r.Columns {
+		names[i] = sql.Printable(name)
+	}
+	cells := [][]string{names}
 	for _, row := range r.Rows {
 		data, err := row.Unpack()
 		if err != nil {
@@ -62,14 +68,48 @@ func (r Result) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// cell is a value without quotes, with line breaks as one sees them in source text.
+// cell is a value without quotes.
 func cell(d dataflow.Datum) string {
-	s := d.String()
+	if d.IsNull() {
+		return d.String()
+	}
 	switch d.Kind() {
 	case dataflow.KindString:
-		s = d.Text()
+		return sql.Printable(d.Text())
 	case dataflow.KindTimestamp:
-		s = strings.Trim(s, "'")
+		return strings.Trim(d.String(), "'")
+	case dataflow.KindInterval:
+		return interval(d.Int())
 	}
-	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(s)
+	return d.String()
 }
+
+// interval is a time in milliseconds in days and hours: "1 day 02:03:04.005".
+func interval(ms int64) string {
+	sign, rest := "", uint64(ms)
+	if ms < 0 {
+		sign, rest = "-", -rest
+	}
+	days, rest := rest/86_400_000, rest%86_400_000
+	text := fmt.Sprintf("%02d:%02d:%02d", rest/3_600_000, rest/60_000%60, rest/1000%60)
+	if rest%1000 > 0 {
+		text += fmt.Sprintf(".%03d", rest%1000)
+	}
+	switch {
+	case days == 0:
+		return sign + text
+	case rest == 0:
+		return sign + plural(days, "day")
+	}
+	return sign + plural(days, "day") + " " + text
+}
+
+func plural(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// counted is a number of rows in words.
+func counted(rows int) string { return plural(uint64(rows), "row") }

@@ -190,14 +190,18 @@ func (t *table) write(ctx context.Context, w flow.WriteRequest) (flow.Batch, err
 		e := t.rows.edit()
 		for _, r := range w.Requests {
 			for _, row := range r.Rows {
-				if r.Delete {
+				if r.Delete && !r.Whole {
 					e.take(row)
 					continue
 				}
 				if err := schema.Check(row); err != nil {
 					return nil, fmt.Errorf("%w: table %s: %w", flow.ErrInvalidInsert, t.Name, err)
 				}
-				e.put(row)
+				if !r.Delete {
+					e.put(row)
+				} else if key := e.key(row); e.current(key) == row {
+					e.take(key)
+				}
 			}
 		}
 		if marked {

@@ -19,12 +19,17 @@ type InvalidQuery struct {
 func (e *InvalidQuery) Error() string { return fmt.Sprintf("invalid query at %s: %s", e.At, e.Reason) }
 
 func invalid(n sql.Node, format string, args ...any) error {
-	return &InvalidQuery{At: n.Position(), Reason: fmt.Sprintf(format, args...)}
+	return Invalid(n, format, args...)
+}
+
+// Invalid is an error about a place of a statement, on one line.
+func Invalid(n sql.Node, format string, args ...any) error {
+	return &InvalidQuery{At: n.Position(), Reason: sql.Printable(fmt.Sprintf(format, args...))}
 }
 
 // At is an error with the place of a node: an [*InvalidQuery] that has the error in it.
 func At(n sql.Node, err error) error {
-	return &located{&InvalidQuery{At: n.Position(), Reason: err.Error()}, err}
+	return &located{&InvalidQuery{At: n.Position(), Reason: sql.Printable(err.Error())}, err}
 }
 
 type located struct {

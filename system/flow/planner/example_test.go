@@ -31,7 +31,7 @@ func Example() {
 			fmt.Println(err)
 			continue
 		}
-		sink := q.SinkTable(catalog.Public("worst"))
+		sink, _ := q.SinkTable(catalog.Public("worst"))
 		fmt.Print(q.Plan, sink.String(), "\n")
 	}
 	// Output:

@@ -72,9 +72,9 @@ func (sc *scope) expr(e sql.Expr) (typed, error) {
 	case *sql.NullLit:
 		return typed{dataflow.NullOf(dataflow.KindNull), dataflow.ColumnType{Nullable: true}}, nil
 	case *sql.IntervalLit:
-		ms, err := milliseconds(e)
+		ms, err := milliseconds(e.Value)
 		if err != nil {
-			return typed{}, err
+			return typed{}, sql.UnsupportedAt(e.Position(), "INTERVAL of "+err.Error())
 		}
 		return literal(dataflow.Interval(ms))
 	case *sql.Unary:
@@ -100,13 +100,13 @@ func (sc *scope) expr(e sql.Expr) (typed, error) {
 }
 
 // milliseconds is an interval that has a fixed length.
-func milliseconds(e *sql.IntervalLit) (int64, error) {
+func milliseconds(v sql.Interval) (int64, error) {
 	const perDay, perMilli = 86_400_000, 1_000_000
-	switch v := e.Value; {
+	switch {
 	case v.Months != 0:
-		return 0, sql.UnsupportedAt(e.Position(), "INTERVAL of months, which have no fixed length,")
+		return 0, errors.New("months, which have no fixed length,")
 	case v.Nanoseconds%perMilli != 0:
-		return 0, sql.UnsupportedAt(e.Position(), "INTERVAL of less than a millisecond")
+		return 0, errors.New("less than a millisecond")
 	default:
 		return int64(v.Days)*perDay + v.Nanoseconds/perMilli, nil
 	}
@@ -132,7 +132,11 @@ func parse(text string, kind dataflow.Kind) (dataflow.Datum, error) {
 		ms, err := dataflow.ParseTimestamp(text)
 		return dataflow.Timestamp(ms), err
 	}
-	ms, err := dataflow.ParseInterval(text)
+	v, err := sql.ParseInterval(text)
+	if err != nil {
+		return dataflow.Null(), err
+	}
+	ms, err := milliseconds(v)
 	return dataflow.Interval(ms), err
 }
 

@@ -15,6 +15,9 @@ func (b *building) identify(s *sql.Select) error {
 	switch {
 	case b.distinct:
 		q.Key = b.all()
+		if w := q.Window; w != nil && w.Output == catalog.NoColumn {
+			return invalid(s, "a flow that expires has to select the time by which its groups do")
+		}
 	case b.group != nil:
 		for i, k := range b.group.keys {
 			at := slices.IndexFunc(b.items, func(it item) bool { return it.key == i })

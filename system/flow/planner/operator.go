@@ -9,12 +9,26 @@ func (sc *scope) unary(e *sql.Unary) (typed, error) {
 	switch e.Op {
 	case sql.Not:
 		return sc.logic(e, dataflow.FuncNot, e.X)
-	case sql.Neg:
-		return sc.apply(e, dataflow.FuncNeg, e.X)
-	case sql.Plus:
-		return sc.value(e.X)
+	case sql.Neg, sql.Plus:
+		return sc.sign(e)
 	}
 	return typed{}, sql.Unsupported(e)
+}
+
+// sign plans a sign, before which a NULL is an integer. A plus changes nothing, of what has a sign.
+func (sc *scope) sign(e *sql.Unary) (typed, error) {
+	x, err := sc.expr(e.X)
+	if err != nil {
+		return typed{}, err
+	}
+	if x.isNull() {
+		return coerce(e.X, x, dataflow.KindInt64)
+	}
+	negated, err := sc.check(e, dataflow.Call(dataflow.FuncNeg, x.Expr))
+	if err != nil || e.Op == sql.Neg {
+		return negated, err
+	}
+	return x, nil
 }
 
 // binaryFuncs are the functions behind operators.
@@ -85,7 +99,7 @@ func (sc *scope) arithmetic(e *sql.Binary) (typed, error) {
 	}
 	kind := beside(e.Op, x.ColumnType.Kind)
 	if e.Op == sql.Sub && x.ColumnType.Kind == dataflow.KindTimestamp && y.isString() {
-		if _, err := dataflow.ParseInterval(y.Literal.Text()); err != nil {
+		if _, err := sql.ParseInterval(y.Literal.Text()); err != nil {
 			kind = dataflow.KindTimestamp
 		}
 	}

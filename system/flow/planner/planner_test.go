@@ -51,12 +51,12 @@ func TestKeys(t *testing.T) {
 		require.NoError(t, err, c.text)
 		require.Equal(t, c.key, q.Key, c.text)
 		require.Equal(t, c.timeIndex, q.TimeIndex, c.text)
-		_, err = q.FitSink(ptr(q.SinkTable(catalog.Public("sink"))))
+		sink, err := q.SinkTable(catalog.Public("sink"))
+		require.NoError(t, err, c.text)
+		_, err = q.FitSink(&sink)
 		require.NoError(t, err, "the table made for a query fits it: %s", c.text)
 	}
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // TestAnythingIsPlannedOrRefused: whatever expression stands in a query, it is planned, or refused with a
 // place within the text.
@@ -82,6 +82,58 @@ func TestAnythingIsPlannedOrRefused(t *testing.T) {
 		require.Equal(t, 1, at.Line, text)
 		require.LessOrEqual(t, at.Offset, len(text))
 	})
+}
+
+// TestErrorsAreOneLine, whatever is in the names and values that they tell.
+func TestErrorsAreOneLine(t *testing.T) {
+	const odd = "a\nb\x1b[31m"
+	for _, text := range []string{
+		"SELECT * FROM `" + odd + "`",
+		"SELECT `" + odd + "` FROM t",
+		"SELECT `" + odd + "`(k) FROM t",
+		"SELECT `" + odd + "`.k FROM t",
+		"SELECT CAST(k AS `" + odd + "`) FROM t",
+		"SELECT k + '" + odd + "' FROM t",
+		"SELECT k AS `" + odd + "`, v AS `" + odd + "` FROM t",
+		"SELECT date_trunc('" + odd + "', ts) FROM t",
+		"SELECT k FROM t GROUP BY `" + odd + "`",
+		"SELECT sum(v) AS s FROM t GROUP BY k || '" + odd + "'",
+		"SELECT date_bin('" + odd + "', ts) FROM t",
+	} {
+		s, err := sql.ParseStatement(text)
+		if err == nil {
+			_, err = planner.Flow(s.(sql.Query), tables, catalog.NoExpiry)
+		}
+		require.Error(t, err, text)
+		require.NotContains(t, err.Error(), "\n")
+		require.NotContains(t, err.Error(), "\x1b")
+		_, ok := planner.Position(err)
+		require.True(t, ok, text)
+	}
+}
+
+// TestIntervalsAreReadOneWay, whether they stand as a string or as an INTERVAL.
+func TestIntervalsAreReadOneWay(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"1 hour": true, "1.5 hours": true, "1 day 02:00:00": true, "1h30m": true, "90 minutes": true,
+		"1 month": false, "1 microsecond": false, "": false, "soon": false,
+	} {
+		var plans []string
+		for _, literal := range []string{"'" + text + "'", "INTERVAL '" + text + "'"} {
+			s, err := sql.ParseStatement("SELECT date_bin(" + literal + ", ts) AS w, count(*) AS n FROM t GROUP BY w")
+			var q *planner.Query
+			if err == nil {
+				q, err = planner.Flow(s.(sql.Query), tables, catalog.NoExpiry)
+			}
+			require.Equal(t, ok, err == nil, "%s: %v", literal, err)
+			if ok {
+				plans = append(plans, q.Plan.String())
+			}
+		}
+		if ok {
+			require.Equal(t, plans[0], plans[1], text)
+		}
+	}
 }
 
 // expression draws an expression, of any sense.

@@ -19,8 +19,9 @@ const (
 
 // SinkTable is the table that is made for the result of a flow: the columns of the query, when each row
 // was written, and, if the query has no time index, a placeholder for one. Its primary key is the query's
-// key without the time index.
-func (q *Query) SinkTable(name catalog.Name) catalog.Table {
+// key without the time index. The error, a [*SinkMismatch], is that the query has a column of the name of
+// one of the others.
+func (q *Query) SinkTable(name catalog.Name) (catalog.Table, error) {
 	t := catalog.Table{Name: name, TimeIndex: q.TimeIndex}
 	for i, c := range q.Columns {
 		column := catalog.Column{Name: c.Name, Kind: c.Type.Kind, Nullable: true}
@@ -42,7 +43,12 @@ func (q *Query) SinkTable(name catalog.Name) catalog.Table {
 		t.TimeIndex = len(t.Columns)
 		t.Columns = append(t.Columns, catalog.Column{Name: PlaceholderColumn, Kind: dataflow.KindTimestamp})
 	}
-	return t
+	for _, c := range t.Columns[len(q.Columns):] {
+		if t.Find(c.Name) < len(q.Columns) {
+			return t, &SinkMismatch{name, fmt.Sprintf("a table that is made for it has a column %q of its own: give the query's another name with AS, or make the table yourself", c.Name)}
+		}
+	}
+	return t, nil
 }
 
 // Sink says how rows of a query become rows of a table.

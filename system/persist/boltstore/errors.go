@@ -21,7 +21,8 @@ var (
 	// ErrFailed is the cause of what fails once a sync has failed. Later calls are determinate.
 	ErrFailed = errors.New("boltstore: a sync failed before, and what the disk holds is not known: end the program, and mend the disk or restore the file from a copy")
 	// ErrTooLarge: the key or the data is larger than a store can hold. Trying again is of no use.
-	ErrTooLarge = errors.New("boltstore: too large")
+	// It is persist.ErrTooLarge as well.
+	ErrTooLarge = fmt.Errorf("boltstore: %w", persist.ErrTooLarge)
 	// ErrForeign: the file is bbolt's, but not one of this package, or of a version of it that is
 	// not known.
 	ErrForeign = errors.New("boltstore: not a consensus store of this version")

@@ -126,6 +126,7 @@ func TestTooLarge(t *testing.T) {
 	require.Equal(t, persist.SeqNo(2), v.SeqNo)
 	_, err = s.CompareAndSet(background, longest+"k", 0, version(1, ""))
 	require.ErrorIs(t, err, ErrTooLarge)
+	require.ErrorIs(t, err, persist.ErrTooLarge)
 	require.NotErrorIs(t, err, persist.ErrDeterminate, "trying again is of no use")
 	v, err = s.Head(background, longest+"k")
 	require.NoError(t, err)

@@ -1,0 +1,87 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/system/cdc/model"
+	"github.com/simrun-dev/simrun/system/cdc/source"
+	"github.com/simrun-dev/simrun/system/host"
+)
+
+// watchedReader is a machine's client of the source that tells what the source has told it.
+type watchedReader struct {
+	source.Reader
+	w       *cdcWatch
+	h       host.Host
+	machine string
+}
+
+// Spans is part of source.Reader. Only owners ask.
+func (r watchedReader) Spans(ctx context.Context) (source.Spans, error) {
+	spans, err := r.Reader.Spans(ctx)
+	if slow := r.w.c.slow; err == nil && slow != nil {
+		slow.meanwhile()
+		r.h.Clock().Sleep(slow.by)
+		if ctx.Err() != nil {
+			return source.Spans{}, ctx.Err()
+		}
+	}
+	return spans, err
+}
+
+// slowOwner is an owner that takes its time once it knows which key spans there are.
+type slowOwner struct {
+	by        time.Duration
+	meanwhile func()
+}
+
+// manyRows is about how many rows the source gives out at once: who gets as many is behind.
+const manyRows = 500
+
+// Changes is part of source.Reader.
+func (r watchedReader) Changes(ctx context.Context, from source.Cursor) (source.Changes, error) {
+	changes, err := r.Reader.Changes(ctx, from)
+	if err == nil {
+		r.w.received(r.machine, from, changes)
+	}
+	return changes, err
+}
+
+// received is told that the source has told a machine of a key span's changes.
+func (w *cdcWatch) received(machine string, from source.Cursor, changes source.Changes) {
+	w.host().Sometimes(situationManyRows, len(changes.Rows) >= manyRows)
+	for at, run := range w.runs {
+		// Changefeeds that read the same key span on the same machine can't be told apart: each gets the best.
+		if at.span == from.Span && w.machines[at.capture] == machine {
+			run.resolved = max(run.resolved, changes.Resolved)
+		}
+	}
+}
+
+// safepoint tells the model from where on the source keeps history, by the source's own memory.
+func (w *cdcWatch) safepoint() {
+	if w.c.upstream == nil {
+		return
+	}
+	spans := w.c.upstream.SpanIDs()
+	if len(spans) == 0 {
+		return
+	}
+	// There is nothing to read as of 0, once history has been given up.
+	kept := model.Ts(0)
+	var gone *source.GCError
+	if _, err := w.c.upstream.Snapshot(over, spans[0], 0); errors.As(err, &gone) {
+		kept = gone.Safepoint
+	}
+	if kept != w.kept {
+		w.moment("the source keeps history from %d on", kept)
+	}
+	w.kept = kept
+	w.model.Safepoint(kept, models.Moment{Event: w.c.r.World.Events(), NS: int64(w.c.r.World.Now())})
+	for _, life := range w.living() {
+		w.host().Sometimes(situationGivenUp, kept > w.begun[life])
+	}
+}

@@ -1,0 +1,309 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/cdc"
+	"github.com/simrun-dev/simrun/system/cdc/model"
+	"github.com/simrun-dev/simrun/system/cdc/source"
+	"github.com/simrun-dev/simrun/system/compute"
+	"github.com/simrun-dev/simrun/system/compute/protocol"
+	"github.com/simrun-dev/simrun/system/coord"
+	"github.com/simrun-dev/simrun/system/flow"
+	"github.com/simrun-dev/simrun/system/flow/frontend"
+	"github.com/simrun-dev/simrun/system/host"
+	"github.com/simrun-dev/simrun/system/persist"
+	"github.com/simrun-dev/simrun/system/pipeline"
+)
+
+var pipelineSettings = []Setting{
+	{Name: "captures", Default: "3", Doc: "machines that capture changes, at most", Check: atLeastOne},
+	{Name: "spans", Default: "3", Doc: "key spans of items at the start, at most", Check: atLeastOne},
+	{Name: "flownodes", Default: "2", Doc: "machines that run flows", Check: atLeastOne},
+	{Name: "replicas", Default: "2", Doc: "machines that maintain views", Check: atLeastOne},
+	{Name: "replica_workers", Default: "2", Doc: "workers of a replica, which share its rows", Check: atLeastOne},
+	{Name: "clients", Default: "2", Doc: "clients that peek", Check: atLeastOne},
+	{Name: "write-pace", Default: "120ms", Doc: "mean time between two transactions at the source"},
+	{Name: "peek-pace", Default: "400ms", Doc: "mean time between two peeks of a client"},
+	{Name: "operator-pace", Default: "1500ms", Doc: "mean time between two acts of an operator, on key spans or on flows"},
+	{Name: "step", Default: "500ms", Doc: "how often the mirror looks for a new checkpoint"},
+}
+
+// pipelineCluster is all machines of the whole system, and what clients do with it.
+type pipelineCluster struct {
+	r     *Run
+	c     *persistCluster
+	cfg   pipeline.Config
+	model *models.Pipeline
+	watch *pipelineWatch
+
+	serving     map[string]bool
+	kv          *coord.Store  // the coordination service's present life
+	upstream    *source.Store // the source's present life
+	captures    map[string]*cdc.Capture
+	controllers map[string]*pipeline.Controller
+	flows       map[string]*flow.Node
+	nodes       map[string]*sim.Node
+	backends    map[string]*backendFaults
+	mirrored    map[string]*mirrorFaults
+	dynamic     compute.DynamicConfig
+	// forgets: the leases of readers that died run out within the run.
+	forgets bool
+
+	admin    *cdc.Admin
+	writes   *source.Client
+	sql      *frontend.Client
+	created  bool
+	nextSpan model.KeySpanID
+	passing  int
+	workers  int // tasks of the workload that are not done
+
+	ops, done int
+}
+
+func addPipeline(r *Run) *pipelineCluster {
+	s := &pipelineCluster{
+		r: r, c: addPersist(r), serving: map[string]bool{}, captures: map[string]*cdc.Capture{}, controllers: map[string]*pipeline.Controller{},
+		flows: map[string]*flow.Node{}, nodes: map[string]*sim.Node{}, backends: map[string]*backendFaults{}, mirrored: map[string]*mirrorFaults{},
+	}
+	s.configure(r.World.NewStream("workload", "shape"))
+	s.model = models.NewPipeline(pipelineCatalog())
+	s.watch = newPipelineWatch(s)
+	for _, o := range s.model.Oracles() {
+		r.Judge(o)
+	}
+	s.addMachines()
+	s.addFaults()
+	h := r.World.Host()
+	s.writes, s.sql = pipeline.DialSource(h, s.cfg), pipeline.DialFrontends(h, s.cfg)
+	s.admin = cdc.NewAdmin(h, pipeline.DialCoord(h, s.cfg), s.writes)
+	r.World.Go("create", s.create)
+	s.startWorkload()
+	r.Count(func() (int, int) { return s.ops, s.done })
+	r.Ready("the pipeline having computed something", func() bool { return s.created && s.watch.begun() })
+	r.Settled("the workload being done", func() bool { return s.workers == 0 })
+	s.addFinal()
+	return s
+}
+
+// configure draws how large the run's pipeline is, and how patient.
+func (s *pipelineCluster) configure(draw *sim.Stream) {
+	r := s.r
+	atMost := func(n int) int {
+		if draw.N(3) == 0 {
+			return int(draw.Between(1, int64(n)))
+		}
+		return n
+	}
+	quick := draw.N(2)
+	step := r.Duration("step") >> quick
+	patience := 2 * time.Second >> draw.N(2)
+	s.cfg = pipeline.Config{
+		Topology: pipeline.Topology{
+			Blob: blobNode, Consensus: consensusNode, Coord: coordNode, Source: sourceNode,
+			Captures: shardNames("capture-", atMost(r.Int("captures"))), Frontends: []string{"frontend-1"},
+			FlowNodes: shardNames("flow-", atMost(r.Int("flownodes"))), Mirrors: shardNames("mirror-", atMost(2)),
+			Controllers: shardNames("controller-", 2), Replicas: shardNames("replica-", atMost(r.Int("replicas"))),
+		},
+		Tables: pipelineTables, Interval: step, IntrospectionInterval: time.Second, CallTimeout: patience, Workers: r.Int("replica_workers"),
+		SessionTTL: 3 * time.Second >> draw.N(2), Retention: []uint64{500, 1000, 2000}[draw.N(3)], Persist: pipelinePersist,
+	}
+	for _, f := range pipelineFlows {
+		s.cfg.Flows = append(s.cfg.Flows, f.Flow)
+	}
+	for _, v := range pipelineViews {
+		s.cfg.Views = append(s.cfg.Views, v.View)
+	}
+	s.cfg.Capture = cdc.Config{
+		SessionTTL: 3 * time.Second >> draw.N(2), RestartDelay: 200 * time.Millisecond, Timeout: patience,
+		OwnerInterval: step, ProcessorInterval: step / 2, ReportInterval: step / 2, FlushInterval: step / 2,
+	}
+	s.cfg.Capture.Peer.Timeout = patience
+	s.cfg.Frontend = frontend.Config{MirrorTimeout: time.Second, FlowTimeout: 2 * time.Second, StatementTimeout: 2500 * time.Millisecond, History: 16}
+	s.cfg.Flow = flow.Config{
+		RunInterval: step, CatchUpInterval: 4 * step, ReconcileInterval: 4 * step, CallTimeout: patience, RefillBackoff: 100 * time.Millisecond,
+	}
+	s.dynamic.SetHydrationConcurrency(1 + int(draw.N(3)))
+	s.cfg.Compute = compute.Config{Build: protocol.BuildInfo{Version: rightVersion}, Dynamic: &s.dynamic}
+	s.cfg.Replica = compute.ReplicaConfig{Timely: protocol.TimelyConfig{Budget: []int{20, 10_000}[draw.N(2)]}, ConnectTimeout: time.Second}
+	s.nextSpan = firstOfItem + model.KeySpanID(atMost(r.Int("spans")))
+	if s.forgets = draw.N(3) == 0; s.forgets {
+		s.cfg.Persist.ReaderLease, s.cfg.Persist.HeartbeatInterval = forgottenAfter, forgottenAfter/4
+	}
+}
+
+// forgottenAfter is how long the leases of readers are in runs where those who died are to be forgotten before the end.
+const forgottenAfter = 20 * time.Second
+
+// pipelinePersist is how processes use persist: patiently, as there are many who follow the same shards.
+var pipelinePersist = func() persist.Config {
+	cfg := clientConfig
+	cfg.PollMin, cfg.PollMax = 250*time.Millisecond, time.Second
+	cfg.HeartbeatInterval, cfg.DowngradeInterval, cfg.CriticalDowngradeInterval = 30*time.Second, 4*time.Second, 3*time.Second
+	return cfg
+}()
+
+// links are those of a process, whose ways can be made unreliable.
+func (s *pipelineCluster) links(h host.Host) pipeline.Links {
+	l := pipeline.Dial(h, s.cfg)
+	l.Persist = s.c.client(h, s.cfg.Persist)
+	if f := s.backends[h.Name()]; f != nil {
+		l.Tables = &flakyBackend{l.Tables, h, f}
+	}
+	return l
+}
+
+// machine adds a machine that runs a process, started again when it fails to start.
+func (s *pipelineCluster) machine(name, role string, start func(h host.Host) error) {
+	n := s.r.AddNode(name, role, func(h host.Host) {
+		for err := start(h); err != nil; err = start(h) {
+			h.Logf("%v", err)
+			h.Clock().Sleep(200 * time.Millisecond)
+		}
+		s.serving[name] = true
+	})
+	n.OnCrash(func() { s.serving[name] = false })
+	s.nodes[name] = n
+	s.r.Ready(name+" serves", func() bool { return s.serving[name] })
+	s.r.Settled(name+" serving again", func() bool { return s.serving[name] })
+}
+
+func (s *pipelineCluster) addMachines() {
+	t := s.cfg.Topology
+	s.machine(coordNode, coordNode, func(h host.Host) (err error) {
+		s.kv, err = pipeline.StartCoord(h, coord.StoreConfig{})
+		return err
+	})
+	s.machine(sourceNode, sourceNode, func(h host.Host) (err error) {
+		s.upstream, err = pipeline.StartSource(h, source.Config{OnCommit: s.watch.committed})
+		return err
+	})
+	s.r.UsesDisk(coordNode)
+	s.r.UsesDisk(sourceNode)
+	for _, name := range t.Captures {
+		s.machine(name, "capture", func(h host.Host) error {
+			cfg, links := s.cfg, s.links(h)
+			links.Coord = &watchedCoord{links.Coord, s.watch}
+			cfg.Capture.Sinks = s.watch.sinks(pipeline.RawSinks(h, links.Persist))
+			capture, err := pipeline.StartCapture(h, cfg, links)
+			s.captures[name] = capture
+			return err
+		})
+	}
+	for _, name := range t.Frontends {
+		faults := &mirrorFaults{choices: s.r.World.NewStream("mirror", name)}
+		s.mirrored[name] = faults
+		s.machine(name, "frontend", func(h host.Host) error {
+			cfg := s.cfg
+			cfg.Frontend.Mirror = func(_ string, to frontend.Inserter) frontend.Inserter { return &flakyMirror{to, h, faults} }
+			_, err := pipeline.StartFrontend(h, cfg, s.links(h))
+			return err
+		})
+	}
+	for _, name := range t.FlowNodes {
+		s.backends[name] = &backendFaults{choices: s.r.World.NewStream("backend", name)}
+		s.machine(name, "flow", func(h host.Host) (err error) {
+			s.flows[name], err = pipeline.StartFlowNode(h, s.cfg, s.links(h), nil)
+			return err
+		})
+	}
+	for _, name := range t.Mirrors {
+		s.backends[name] = &backendFaults{choices: s.r.World.NewStream("backend", name)}
+		s.machine(name, "mirror", func(h host.Host) error {
+			_, err := pipeline.StartMirror(h, s.cfg, s.links(h))
+			return err
+		})
+	}
+	for _, name := range t.Replicas {
+		s.machine(name, "replica", func(h host.Host) error {
+			_, err := pipeline.StartReplica(h, s.cfg, s.links(h), &replicaReads{s.watch, name})
+			return err
+		})
+	}
+	for _, name := range t.Controllers {
+		s.machine(name, "controller", func(h host.Host) (err error) {
+			s.controllers[name], err = pipeline.StartController(h, s.cfg, s.links(h))
+			if err == nil {
+				s.startSubscriber(h, s.controllers[name])
+			}
+			return err
+		})
+		s.nodes[name].OnCrash(func() { s.controllers[name] = nil })
+	}
+}
+
+// create makes the key spans and what the pipeline has to have.
+func (s *pipelineCluster) create() {
+	h := s.r.World.Host()
+	for id := labelsSpan; id < s.nextSpan; id++ {
+		start, end := pipelineSpan(id)
+		s.insist(func(ctx context.Context) error {
+			_, err := s.writes.AddSpan(ctx, id, start, end)
+			return err
+		})
+	}
+	links := s.links(h)
+	s.insist(func(ctx context.Context) error { return pipeline.Setup(ctx, h, s.cfg, links, s.sql) })
+	s.created = true
+}
+
+// insist repeats a call until it succeeds.
+func (s *pipelineCluster) insist(call func(ctx context.Context) error) {
+	h := s.r.World.Host()
+	for {
+		ctx, cancel := h.Clock().WithTimeout(context.Background(), 5*time.Second)
+		err := call(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		h.Logf("%v", err)
+		h.Clock().Sleep(100 * time.Millisecond)
+	}
+}
+
+// leading is the controller that leads, nil if none does as far as it knows itself.
+func (s *pipelineCluster) leading() (*pipeline.Controller, *compute.Controller) {
+	var latest *pipeline.Controller
+	var at *compute.Controller
+	for _, name := range s.cfg.Topology.Controllers {
+		if c := s.controllers[name]; c != nil && c.Leading() != nil {
+			latest, at = c, c.Leading()
+		}
+	}
+	return latest, at
+}
+
+// behind tells what the compute instance has not computed beyond a ts; "" is nothing.
+func (s *pipelineCluster) behind(at model.Ts) string {
+	_, controller := s.leading()
+	if controller == nil {
+		return "no controller leads"
+	}
+	for _, name := range s.cfg.Topology.Replicas {
+		status, err := controller.Replica(protocol.ReplicaID(name))
+		switch {
+		case err != nil:
+			return err.Error()
+		case !status.Connected:
+			return name + " is not connected"
+		case !status.Hydrated:
+			return name + " is not hydrated"
+		}
+		for _, v := range pipelineViews {
+			i := slices.IndexFunc(status.Frontiers, func(f protocol.Frontiers) bool { return f.ID == v.ID })
+			if i < 0 {
+				return fmt.Sprintf("%s does not maintain %s", name, v.Name)
+			}
+			if f := status.Frontiers[i]; f.Output.LessEqual(at) {
+				return fmt.Sprintf("%s has computed %s up to %v, and not beyond %d", name, v.Name, f.Output, at)
+			}
+		}
+	}
+	return ""
+}

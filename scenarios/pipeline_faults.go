@@ -1,0 +1,168 @@
+package scenarios
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/simrun-dev/simrun/faults"
+	"github.com/simrun-dev/simrun/sim"
+	"github.com/simrun-dev/simrun/system/cdc"
+	"github.com/simrun-dev/simrun/system/coord"
+	"github.com/simrun-dev/simrun/system/persist"
+	"github.com/simrun-dev/simrun/system/pipeline"
+)
+
+// addFaults makes every part the subject of the faults that are its own.
+func (s *pipelineCluster) addFaults() {
+	t, r := s.cfg.Topology, s.r
+	s.c.unreliable(concat(t.Captures, t.Frontends, t.Mirrors, t.Controllers, t.Replicas)...)
+	s.addRivals()
+	r.Handle("owner.change", slices.Sorted(maps.Keys(pipelineElections)), s.changeLeader)
+	r.Handle("owner.zombie", slices.Sorted(maps.Keys(pipelineElections)), s.makeZombie)
+	r.Handle("capture.crash", []string{"captures"}, func(f *faults.Fault) (func(), bool) {
+		n := s.leaderNode("owner")
+		if n == nil || f.Text("how") != "silently" {
+			n = s.nodes[t.Captures[0]]
+		}
+		if !n.Up() {
+			return nil, false
+		}
+		n.PowerOff()
+		return n.Restart, true
+	})
+	r.Handle("source.stall", []string{sourceNode}, func(f *faults.Fault) (func(), bool) {
+		if !s.serving[sourceNode] {
+			return nil, false
+		}
+		spans := s.upstream.SpanIDs()
+		id := spans[f.Int("span")%len(spans)]
+		s.upstream.Stall(id, true)
+		return func() { s.upstream.Stall(id, false) }, true
+	})
+	r.Handle("replica.disconnect", t.Replicas, func(f *faults.Fault) (func(), bool) {
+		broken := 0
+		for _, name := range t.Controllers {
+			broken += r.World.ResetConns(name, f.Target[0])
+		}
+		return nil, broken > 0
+	})
+	restart := func(name string) (func(), bool) {
+		n := s.nodes[name]
+		if !n.Up() {
+			return nil, false
+		}
+		n.Crash()
+		n.Restart()
+		return nil, true
+	}
+	r.Handle("flow.restart", concat(t.FlowNodes, t.Mirrors), func(f *faults.Fault) (func(), bool) { return restart(f.Target[0]) })
+	r.Handle("controller.restart", t.Controllers, func(f *faults.Fault) (func(), bool) { return restart(f.Target[0]) })
+	r.Handle("frontend.unavailable", concat(t.FlowNodes, t.Mirrors), func(f *faults.Fault) (func(), bool) {
+		on := s.backends[f.Target[0]]
+		on.down++
+		return func() { on.down-- }, true
+	})
+	r.Handle("frontend.slow", concat(t.FlowNodes, t.Mirrors), func(f *faults.Fault) (func(), bool) {
+		on, by := s.backends[f.Target[0]], f.Duration("mean")
+		on.slow += by
+		return func() { on.slow -= by }, true
+	})
+	r.Handle("flow.lost_reply", concat(t.FlowNodes, t.Mirrors), func(f *faults.Fault) (func(), bool) {
+		on := s.backends[f.Target[0]]
+		on.lost, on.late = f.PerMillion("share"), f.Duration("late")
+		return func() { on.lost = 0 }, true
+	})
+	r.Handle("flow.mirror", t.Frontends, func(f *faults.Fault) (func(), bool) {
+		on := s.mirrored[f.Target[0]]
+		on.lost, on.twice, on.late = f.PerMillion("lost"), f.PerMillion("twice"), f.Duration("late")
+		return func() { on.lost, on.twice, on.late = 0, 0, 0 }, true
+	})
+}
+
+func concat(lists ...[]string) (all []string) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// addRivals adds somebody who writes rows of their own into the introspection collections, which are nobody's but
+// their tasks': what is there in the end is what the tasks want there.
+func (s *pipelineCluster) addRivals() {
+	var targets []rivalTarget
+	for _, name := range pipeline.SystemCollections() {
+		targets = append(targets, rivalTarget{string(pipeline.SystemShard(name)), func(ctx context.Context, w *persist.WriteHandle, updates []persist.Update, expected, next persist.Frontier) {
+			s.c.durable.check("a rival's append", w.CompareAndAppend(ctx, updates, expected, next))
+		}})
+	}
+	s.c.rivals(targets)
+}
+
+// pipelineElections are the offices that there are, by what faults call who holds them.
+var pipelineElections = map[string]string{
+	"owner": cdc.OwnerElection, "mirror": pipeline.MirrorElection, "controller": pipeline.ControllerElection,
+}
+
+// changeLeader has who leads lose its lease, or, if it is the owner of the changefeed, resign.
+func (s *pipelineCluster) changeLeader(f *faults.Fault) (func(), bool) {
+	leader, ok := s.leader(f.Target[0])
+	if !ok {
+		return nil, false
+	}
+	s.r.World.Go("end a term", func() {
+		ctx, cancel := s.r.World.Host().Clock().WithTimeout(context.Background(), opTimeout)
+		defer cancel()
+		if f.Text("how") == "resigns" && f.Target[0] == "owner" {
+			_ = s.admin.Resign(ctx)
+			return
+		}
+		client := pipeline.DialCoord(s.r.World.Host(), s.cfg)
+		defer client.Close()
+		if kv, ok, err := coord.ReadKey(ctx, client, leader.Key); err == nil && ok {
+			_ = client.Revoke(ctx, kv.Lease)
+		}
+	})
+	return nil, true
+}
+
+// makeZombie cuts who leads off from the coordination service, with a clock so slow that it does not notice.
+func (s *pipelineCluster) makeZombie(f *faults.Fault) (func(), bool) {
+	n := s.leaderNode(f.Target[0])
+	if n == nil {
+		return nil, false
+	}
+	held := f.Text("messages") == "held"
+	heal := s.r.World.AddRule(sim.Rule{Key: f.ID, From: []string{n.Name()}, To: []string{coordNode}, Both: true, Drop: !held, Hold: held})
+	n.SetClock(n.ClockOffset(), -f.Int("slow"))
+	return func() {
+		heal()
+		n.SetClock(n.ClockOffset(), 0)
+	}, true
+}
+
+// leader reads an election from the coordination service's own memory.
+func (s *pipelineCluster) leader(office string) (coord.Leader, bool) {
+	if !s.serving[coordNode] {
+		return coord.Leader{}, false
+	}
+	snapshot, err := s.kv.Range(context.Background(), coord.Prefix(pipelineElections[office]), 0)
+	if err != nil {
+		return coord.Leader{}, false
+	}
+	return coord.LeaderIn(snapshot.KVs, pipelineElections[office])
+}
+
+// leaderNode is the machine of who leads, nil when nobody does.
+func (s *pipelineCluster) leaderNode(office string) *sim.Node {
+	leader, ok := s.leader(office)
+	if !ok {
+		return nil
+	}
+	name, _, _ := strings.Cut(leader.Value, ".") // a capture's life is named after its machine
+	if n := s.nodes[name]; n != nil && n.Up() {
+		return n
+	}
+	return nil
+}
