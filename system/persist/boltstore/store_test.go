@@ -257,9 +257,10 @@ func TestNothingIsSeenBeforeItIsDurable(t *testing.T) {
 func TestGroups(t *testing.T) {
 	s, _ := in(t)
 	defer s.Close()
-	commits, hold := 0, make(chan struct{})
+	commits, begun, hold := 0, make(chan struct{}), make(chan struct{})
 	s.commit = func(tx *bolt.Tx) error {
 		if commits++; commits == 1 {
+			close(begun)
 			<-hold
 		}
 		return tx.Commit()
@@ -269,6 +270,7 @@ func TestGroups(t *testing.T) {
 		_, err := s.CompareAndSet(background, "first", 0, version(1, ""))
 		first <- err
 	}()
+	<-begun
 	const callers = 50
 	wins := make(chan bool, callers)
 	for range callers {
