@@ -38,8 +38,13 @@ func (s *pipelineCluster) addFaults() {
 		}
 		spans := s.upstream.SpanIDs()
 		id := spans[f.Int("span")%len(spans)]
-		s.upstream.Stall(id, true)
-		return func() { s.upstream.Stall(id, false) }, true
+		store := s.upstream
+		store.Stall(id, true)
+		return func() {
+			if s.upstream == store { // another life's is not stalled, nor there while it begins
+				store.Stall(id, false)
+			}
+		}, true
 	})
 	r.Handle("replica.disconnect", t.Replicas, func(f *faults.Fault) (func(), bool) {
 		broken := 0
