@@ -213,3 +213,18 @@ func TestConnKeepsOrderAndEnds(t *testing.T) {
 		require.Equal(t, byte(i), b)
 	}
 }
+
+func TestSleepEndsWithItsContext(t *testing.T) {
+	w := sim.New(sim.Config{Seed: 1})
+	defer w.Close()
+	w.Go("sleeper", func() {
+		h := w.Host()
+		ctx, cancel := h.Clock().WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.NoError(t, host.Sleep(ctx, h, 400*time.Millisecond))
+		require.Equal(t, 400*time.Millisecond, w.Now())
+		require.ErrorIs(t, host.Sleep(ctx, h, time.Hour), context.DeadlineExceeded)
+		require.Equal(t, time.Second, w.Now())
+	})
+	require.NoError(t, w.Run())
+}

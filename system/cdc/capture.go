@@ -85,7 +85,7 @@ func (c *Capture) run() {
 		if err := c.live(); err != nil && c.life.Err() == nil {
 			c.h.Logf("cdc: a capture's life ended: %v", err)
 		}
-		sleep(c.life, c.h, c.cfg.RestartDelay/2+time.Duration(c.h.Rand().Int64N(int64(c.cfg.RestartDelay))))
+		_ = host.Sleep(c.life, c.h, c.cfg.RestartDelay/2+time.Duration(c.h.Rand().Int64N(int64(c.cfg.RestartDelay))))
 	}
 }
 
@@ -237,7 +237,7 @@ func (l *life) register() error {
 		if errors.Is(err, coord.ErrNoLease) {
 			return err
 		}
-		sleep(l.ctx, l.h, 50*time.Millisecond)
+		_ = host.Sleep(l.ctx, l.h, 50*time.Millisecond)
 		if l.ctx.Err() != nil {
 			return l.ctx.Err()
 		}
@@ -260,7 +260,7 @@ func (l *life) campaign() {
 		if err == nil {
 			l.own(election)
 		}
-		sleep(l.ctx, l.h, l.cfg.RestartDelay)
+		_ = host.Sleep(l.ctx, l.h, l.cfg.RestartDelay)
 	}
 }
 

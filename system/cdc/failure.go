@@ -10,6 +10,7 @@ import (
 	"github.com/simrun-dev/simrun/system/cdc/sink"
 	"github.com/simrun-dev/simrun/system/cdc/source"
 	"github.com/simrun-dev/simrun/system/coord"
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 // lasting are the errors that making a processor anew does not mend, and their codes where they are stored.
@@ -83,7 +84,7 @@ func (l *life) tellFailure(p failedPosition) {
 		if errors.Is(err, coord.ErrNoLease) {
 			return
 		}
-		sleep(l.ctx, l.h, 50*time.Millisecond+time.Duration(l.h.Rand().Int64N(int64(100*time.Millisecond))))
+		_ = host.Sleep(l.ctx, l.h, 50*time.Millisecond+time.Duration(l.h.Rand().Int64N(int64(100*time.Millisecond))))
 	}
 }
 

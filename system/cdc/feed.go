@@ -10,6 +10,7 @@ import (
 	"github.com/simrun-dev/simrun/system/cdc/scheduler"
 	"github.com/simrun-dev/simrun/system/cdc/source"
 	"github.com/simrun-dev/simrun/system/coord"
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 // feed is a changefeed under an owner. It is used by the owner's ticking task.
@@ -157,7 +158,7 @@ func wanted(spans source.Spans, checkpoint model.Ts) []model.KeySpanID {
 // store writes the status, if this owner still is one and nobody wrote it since it was read.
 func (f *feed) store(ctx context.Context, entry *feedEntry, status model.ChangeFeedStatus) {
 	if f.o.h.Buggify("cdc/an owner is slow to store a checkpoint") {
-		sleep(ctx, f.o.h, time.Duration(f.o.h.Rand().Int64N(int64(f.o.cfg.Timeout/2))))
+		_ = host.Sleep(ctx, f.o.h, time.Duration(f.o.h.Rand().Int64N(int64(f.o.cfg.Timeout/2))))
 	}
 	r, err := f.guarded(ctx, entry, coord.Put(StatusKey(f.id), encode(status)))
 	outcome := CheckpointStored{

@@ -60,7 +60,7 @@ func (o *owner) run(ctx context.Context) error {
 		if err := o.tick(ctx); err != nil {
 			return err
 		}
-		sleep(ctx, o.h, o.cfg.OwnerInterval)
+		_ = host.Sleep(ctx, o.h, o.cfg.OwnerInterval)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -129,7 +129,7 @@ func (o *owner) tick(ctx context.Context) error {
 	}
 	if o.h.Buggify("cdc/an owner is slow to schedule") && o.h.Rand().IntN(8) == 0 {
 		// By then others may have taken over.
-		sleep(ctx, o.h, time.Duration(o.h.Rand().Int64N(int64(o.cfg.Timeout/2))))
+		_ = host.Sleep(ctx, o.h, time.Duration(o.h.Rand().Int64N(int64(o.cfg.Timeout/2))))
 	}
 	for _, id := range ids {
 		o.feeds[id].apply(jobs, now)

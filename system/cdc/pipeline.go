@@ -129,7 +129,7 @@ func retried[T any](l *pipeline, call func(ctx context.Context) (T, error)) (T, 
 			l.h.Sometimes("cdc: a key span is gone upstream before its pipeline was told to end", true)
 			host.Select(l.h, host.OnDone(l.life))
 		}
-		sleep(l.life, l.h, 50*time.Millisecond+time.Duration(l.h.Rand().Int64N(int64(100*time.Millisecond))))
+		_ = host.Sleep(l.life, l.h, 50*time.Millisecond+time.Duration(l.h.Rand().Int64N(int64(100*time.Millisecond))))
 		if l.life.Err() != nil {
 			return v, l.life.Err()
 		}
@@ -192,7 +192,7 @@ func (l *pipeline) flush(out sink.Span) error {
 			continue
 		}
 		if l.rarely("cdc/a write to the sink takes long") {
-			sleep(l.life, l.h, time.Duration(l.h.Rand().Int64N(int64(3*time.Second))))
+			_ = host.Sleep(l.life, l.h, time.Duration(l.h.Rand().Int64N(int64(3*time.Second))))
 		}
 		fresh, err := out.Write(l.life, rows, upTo)
 		if err == nil && l.rarely("cdc/the answer of a write to the sink is lost") {
@@ -210,7 +210,7 @@ func (l *pipeline) flush(out sink.Span) error {
 		l.checkpoint = upTo
 		l.mu.Unlock()
 		l.drained.Offer(struct{}{})
-		sleep(l.life, l.h, l.cfg.FlushInterval)
+		_ = host.Sleep(l.life, l.h, l.cfg.FlushInterval)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/simrun-dev/simrun/system/cdc/model"
 	"github.com/simrun-dev/simrun/system/coord"
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 // rest is why a processor that failed is not made anew at once.
@@ -63,7 +64,7 @@ func (l *life) process() {
 				l.tickProcessors(v, turn, resting)
 			}
 		}
-		sleep(l.ctx, l.h, l.cfg.ProcessorInterval)
+		_ = host.Sleep(l.ctx, l.h, l.cfg.ProcessorInterval)
 	}
 }
 

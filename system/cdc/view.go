@@ -54,7 +54,7 @@ func (v *view) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		s, err := v.c.Range(ctx, coord.Prefix(Root), 0)
 		if err != nil {
-			sleep(ctx, v.h, 100*time.Millisecond)
+			_ = host.Sleep(ctx, v.h, 100*time.Millisecond)
 			continue
 		}
 		v.replace(s)
@@ -94,7 +94,7 @@ func (v *view) follow(ctx context.Context, from coord.Revision) {
 			return
 		}
 		if v.h.Buggify("cdc/the view lags") {
-			sleep(ctx, v.h, time.Duration(v.h.Rand().Int64N(int64(2*time.Second))))
+			_ = host.Sleep(ctx, v.h, time.Duration(v.h.Rand().Int64N(int64(2*time.Second))))
 		}
 		v.mu.Lock()
 		for _, e := range events {
@@ -113,11 +113,4 @@ func (v *view) follow(ctx context.Context, from coord.Revision) {
 			}
 		}
 	}
-}
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, h host.Host, d time.Duration) {
-	timer, cancel := h.Clock().WithTimeout(ctx, d)
-	defer cancel()
-	host.Select(h, host.OnDone(timer))
 }

@@ -24,15 +24,7 @@ type backoff struct {
 func (b *backoff) wait(ctx context.Context) error {
 	d := max(b.next, retryMin)
 	b.next = min(2*d, retryMax)
-	return sleep(ctx, b.h, d-time.Duration(b.h.Rand().Int64N(int64(d)/2+1)))
+	return host.Sleep(ctx, b.h, d-time.Duration(b.h.Rand().Int64N(int64(d)/2+1)))
 }
 
 func (b *backoff) reset() { b.next = 0 }
-
-// sleep waits for d, or fails with ctx's error.
-func sleep(ctx context.Context, h host.Host, d time.Duration) error {
-	timer, cancel := h.Clock().WithTimeout(ctx, d)
-	defer cancel()
-	host.Select(h, host.OnDone(timer))
-	return ctx.Err()
-}

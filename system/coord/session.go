@@ -164,7 +164,7 @@ func (s *Session) loseLocked(cause error) {
 
 // keep is the task that keeps the lease alive.
 func (s *Session) keep() {
-	for sleep(s.life, s.h, s.cfg.Interval) == nil {
+	for host.Sleep(s.life, s.h, s.cfg.Interval) == nil {
 		for s.Err() == nil {
 			begun := s.h.Clock().Now()
 			ctx, cancel := s.h.Clock().WithTimeout(s.life, s.cfg.Interval)
@@ -181,7 +181,7 @@ func (s *Session) keep() {
 				s.mu.Unlock()
 				return
 			}
-			if sleep(s.life, s.h, s.cfg.Interval/10) != nil {
+			if host.Sleep(s.life, s.h, s.cfg.Interval/10) != nil {
 				return
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+
+	"github.com/simrun-dev/simrun/system/wal"
 )
 
 // batch describes the updates of the times in [Lower, Upper). Their data lies in the parts.
@@ -53,7 +55,7 @@ func newBatch(updates []Update, lower, upper Frontier) (batch, []Update, error) 
 
 // encodePart returns the part's description and the blob's value.
 func encodePart(key string, updates []Update) (part, []byte) {
-	value := mustEncode(updates)
+	value := wal.Encode(updates)
 	return part{Key: key, Updates: len(updates), Checksum: crc32.Checksum(value, castagnoli)}, value
 }
 
@@ -63,7 +65,7 @@ func decodePart(p part, value []byte) ([]Update, error) {
 		return nil, fmt.Errorf("%w: blob %q has checksum %08x, %08x was written", ErrCorrupt, p.Key, sum, p.Checksum)
 	}
 	var updates []Update
-	if err := decoding.Unmarshal(value, &updates); err != nil {
+	if err := wal.Decode(value, &updates); err != nil {
 		return nil, fmt.Errorf("%w: blob %q: %w", ErrCorrupt, p.Key, err)
 	}
 	return updates, nil

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/simrun-dev/simrun/system/wal"
 )
 
 // contentMachine runs random commands on a shard together with the updates in its blobs, and
@@ -48,7 +50,7 @@ func requireReplays(t require.TestingT, base, next *state) {
 	made, err := versionOf(base, next)
 	require.NoError(t, err)
 	var v version
-	require.NoError(t, decoding.Unmarshal(mustEncode(made), &v))
+	require.NoError(t, wal.Decode(wal.Encode(made), &v))
 	replayed, err := history{}.follows(base, v)
 	require.NoError(t, err)
 	require.True(t, replayed.equal(next))

@@ -86,7 +86,7 @@ func (d *DiskConsensus) Close() error {
 
 func (d *DiskConsensus) replay(record []byte) error {
 	var changes []change
-	if err := decoding.Unmarshal(record, &changes); err != nil {
+	if err := wal.Decode(record, &changes); err != nil {
 		return err
 	}
 	for _, c := range changes {
@@ -214,7 +214,7 @@ func (d *DiskConsensus) commit(group []*proposal) {
 	if len(changes) == 0 {
 		return
 	}
-	if undone, err := d.log.Append(mustEncode(changes)); err != nil {
+	if undone, err := d.log.Append(wal.Encode(changes)); err != nil {
 		for _, p := range group {
 			if undone {
 				p.result = proposalAnswer{err: determinate("log", p.change.Key, err)}
@@ -265,7 +265,7 @@ func (d *DiskConsensus) liveRecords() (records [][]byte, size int64) {
 		for _, v := range d.registers[key] {
 			changes = append(changes, change{Kind: changeSet, Key: key, Versioned: v})
 		}
-		record := mustEncode(changes)
+		record := wal.Encode(changes)
 		records = append(records, record)
 		size += int64(len(record)) + wal.Overhead
 	}

@@ -103,7 +103,7 @@ func (r *ReadHandle) fetch(ctx context.Context, batches []batch, fetchPart fetch
 		if delay%4 != 0 {
 			delay /= 16
 		}
-		if err := sleep(ctx, r.m.h, delay); err != nil {
+		if err := host.Sleep(ctx, r.m.h, delay); err != nil {
 			return nil, err
 		}
 	}

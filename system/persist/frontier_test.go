@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/simrun-dev/simrun/system/wal"
 )
 
 func frontiers() *rapid.Generator[Frontier] {
@@ -72,23 +74,23 @@ func TestFrontierEncodings(t *testing.T) {
 		require.Equal(t, f, back)
 
 		back = At(99)
-		require.NoError(t, decoding.Unmarshal(mustEncode(f), &back))
+		require.NoError(t, wal.Decode(wal.Encode(f), &back))
 		require.Equal(t, f, back)
 		if time, ok := f.Time(); ok {
-			require.Equal(t, mustEncode(time), mustEncode(f))
+			require.Equal(t, wal.Encode(time), wal.Encode(f))
 		}
 	})
 	for shift := range 64 {
 		for _, time := range []uint64{1<<shift - 1, 1 << shift, 23, 24} {
-			require.Equal(t, mustEncode(time), mustEncode(At(time)))
+			require.Equal(t, wal.Encode(time), wal.Encode(At(time)))
 			var back Frontier
-			require.NoError(t, decoding.Unmarshal(mustEncode(time), &back))
+			require.NoError(t, wal.Decode(wal.Encode(time), &back))
 			require.Equal(t, At(time), back)
 		}
 	}
 	for _, bad := range []any{"x", -1, true, 1.5, []int{1}} {
 		var f Frontier
-		require.ErrorContains(t, decoding.Unmarshal(mustEncode(bad), &f), "neither an unsigned integer nor null")
+		require.ErrorContains(t, wal.Decode(wal.Encode(bad), &f), "neither an unsigned integer nor null")
 	}
 	require.Equal(t, "[17]", At(17).String())
 	require.Equal(t, "[]", Empty().String())

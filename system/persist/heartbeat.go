@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 // Heartbeats: one task keeps the leases of all of a client's readers of a shard alive. Each heartbeat
@@ -31,7 +33,7 @@ func (m *machine) dismiss(r *ReadHandle) {
 
 // beat is the task, which ends when there is no reader left.
 func (m *machine) beat() {
-	for sleep(m.life, m.h, m.cfg.HeartbeatInterval) == nil {
+	for host.Sleep(m.life, m.h, m.cfg.HeartbeatInterval) == nil {
 		m.mu.Lock()
 		readers, latest := slices.Clone(m.readers), m.cached
 		m.beating = len(readers) > 0

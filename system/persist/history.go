@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/simrun-dev/simrun/system/wal"
 )
 
 // history is how the versions of one shard are kept: in Consensus, for each version, what
@@ -133,7 +135,7 @@ func (h history) propose(base, next *state) (Versioned, error) {
 	if err != nil {
 		return Versioned{}, fmt.Errorf("persist: shard %q: %w", h.shard, err)
 	}
-	stored := Versioned{SeqNo: v.SeqNo, Data: mustEncode(v)}
+	stored := Versioned{SeqNo: v.SeqNo, Data: wal.Encode(v)}
 	next.encoded = xxh3.Hash(stored.Data)
 	return stored, nil
 }
@@ -158,7 +160,7 @@ func (h history) loadRollup(ctx context.Context, at SeqNo, r rollup) (*state, er
 		return nil, fmt.Errorf("%w: rollup %q has checksum %08x, %08x was written", ErrCorrupt, r.Key, sum, r.Checksum)
 	}
 	var s state
-	if err := decoding.Unmarshal(value, &s); err != nil {
+	if err := wal.Decode(value, &s); err != nil {
 		return nil, fmt.Errorf("%w: rollup %q: %w", ErrCorrupt, r.Key, err)
 	}
 	if s.SeqNo != at {

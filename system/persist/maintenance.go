@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 // Maintenance keeps a shard small: rollups let old versions be dropped (rollup.go), collection
@@ -133,7 +135,7 @@ func (m *machine) dawdle(ctx context.Context, site string) error {
 	if !m.h.Buggify(site) {
 		return nil
 	}
-	return sleep(ctx, m.h, time.Duration(m.h.Rand().Int64N(int64(time.Second))))
+	return host.Sleep(ctx, m.h, time.Duration(m.h.Rand().Int64N(int64(time.Second))))
 }
 
 // applied is idempotent for work that either applies or comes too late. What it tells is sticky:

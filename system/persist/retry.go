@@ -25,21 +25,13 @@ func newBackoff(h host.Host, min, max time.Duration) *backoff {
 func (b *backoff) reset() { b.next = b.min }
 
 // wait waits, or fails with ctx's error.
-func (b *backoff) wait(ctx context.Context) error { return sleep(ctx, b.h, b.step()) }
+func (b *backoff) wait(ctx context.Context) error { return host.Sleep(ctx, b.h, b.step()) }
 
 // step is the next wait.
 func (b *backoff) step() time.Duration {
 	d := b.next
 	b.next = min(b.max, 2*b.next)
 	return d - time.Duration(b.h.Rand().Int64N(int64(d)/2+1))
-}
-
-// sleep waits for d, or fails with ctx's error.
-func sleep(ctx context.Context, h host.Host, d time.Duration) error {
-	timer, cancel := h.Clock().WithTimeout(ctx, d)
-	defer cancel()
-	host.Select(h, host.OnDone(timer))
-	return ctx.Err()
 }
 
 // retry calls op until it succeeds, fails for good, or ctx ends, in which case the error

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"hash/crc32"
+
+	"github.com/simrun-dev/simrun/system/wal"
 )
 
 // rollUp keeps the complete state of a version in a blob, and lists it in the shard. Versions
@@ -14,7 +16,7 @@ func (m *machine) rollUp(ctx context.Context, s *state) error {
 	if counted != s.tally {
 		return m.history.corrupt(s.SeqNo, errors.New("the state in memory is not the one that was committed"))
 	}
-	value := mustEncode(s)
+	value := wal.Encode(s)
 	r := rollup{Key: string(m.shard) + "/" + newID(m.h, "v"), Checksum: crc32.Checksum(value, castagnoli)}
 	if err := m.setBlob(ctx, r.Key, value); err != nil {
 		m.discard(part{Key: r.Key})

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/simrun-dev/simrun/system/wal"
 )
 
 const (
@@ -30,12 +32,12 @@ func aTombstone() *state {
 
 // apply clones s as a command does, applies a transition, and checks what always holds.
 func apply(t *testing.T, s *state, transition func(next *state) verdict) (*state, verdict) {
-	before := mustEncode(s)
+	before := wal.Encode(s)
 	next := s.clone()
 	next.SeqNo++
 	next.Walltime++
 	v := transition(next)
-	require.Equal(t, before, mustEncode(s), "a transition changed the version it was applied to")
+	require.Equal(t, before, wal.Encode(s), "a transition changed the version it was applied to")
 	if v == commit {
 		require.NoError(t, next.check())
 		require.NoError(t, s.checkSuccessor(next))
@@ -84,7 +86,7 @@ func TestCompareAndAppend(t *testing.T) {
 			if c.want == appended {
 				require.Equal(t, writerState{LastToken: c.token, LastUpper: c.batch.Upper, Heartbeat: now, Lease: lease}, next.Writers[c.writer])
 			} else {
-				require.Equal(t, mustEncode(c.state.Writers), mustEncode(next.Writers))
+				require.Equal(t, wal.Encode(c.state.Writers), wal.Encode(next.Writers))
 			}
 		})
 	}
@@ -395,8 +397,8 @@ func TestTombstone(t *testing.T) {
 func TestStateEncoding(t *testing.T) {
 	for _, s := range []*state{aState(), aTombstone(), initialState(now)} {
 		var back state
-		require.NoError(t, decoding.Unmarshal(mustEncode(s), &back))
-		require.Equal(t, mustEncode(s), mustEncode(&back))
+		require.NoError(t, wal.Decode(wal.Encode(s), &back))
+		require.Equal(t, wal.Encode(s), wal.Encode(&back))
 		require.Equal(t, s.upper(), back.upper())
 		require.Equal(t, s.Writers, back.Writers)
 		require.Equal(t, s.Readers, back.Readers)

@@ -8,8 +8,8 @@ import (
 )
 
 // Records are CBOR in its core deterministic form, with strings as byte strings, so that they may hold any
-// bytes. These options are part of the durable format, and therefore not shared with what goes over a
-// network.
+// bytes. Package persist keeps its versions and blobs in the same form. These options are part of the durable
+// format, and therefore not shared with what goes over a network.
 var (
 	encoding = must(func() (cbor.EncMode, error) {
 		opts := cbor.CoreDetEncOptions()
