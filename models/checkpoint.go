@@ -2,8 +2,6 @@ package models
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 )
 
 // Names of the oracles of [Checkpoints].
@@ -55,7 +53,7 @@ type Checkpoints struct {
 	feeds    map[string]*replicatedFeed
 	spans    map[uint64]*sourceSpan
 	captures map[string]bool // registered
-	oracles  map[string]*checkpointOracle
+	rules    rules
 	starts   uint64 // of runs, so far
 	// safepoint is the source's, as far as it was observed, and kept whether it was at all.
 	safepoint uint64
@@ -98,14 +96,10 @@ func (r RunID) String() string {
 
 // NewCheckpoints returns a model that has observed nothing.
 func NewCheckpoints() *Checkpoints {
-	c := &Checkpoints{
+	return &Checkpoints{
 		feeds: map[string]*replicatedFeed{}, spans: map[uint64]*sourceSpan{}, captures: map[string]bool{},
-		oracles: map[string]*checkpointOracle{},
+		rules: newRules(CheckpointOracles()),
 	}
-	for _, name := range CheckpointOracles() {
-		c.oracles[name] = &checkpointOracle{name: name}
-	}
-	return c
 }
 
 // CheckpointOracles are the names of the oracles, sorted.
@@ -117,31 +111,11 @@ func CheckpointOracles() []string {
 }
 
 // Oracles are the verdicts on what was observed so far.
-func (c *Checkpoints) Oracles() []Oracle {
-	all := make([]Oracle, 0, len(c.oracles))
-	for _, name := range slices.Sorted(maps.Keys(c.oracles)) {
-		all = append(all, c.oracles[name])
-	}
-	return all
-}
-
-// checkpointOracle collects what one rule objects to.
-type checkpointOracle struct {
-	name   string
-	judged int
-	found  []Violation
-}
-
-func (o *checkpointOracle) Name() string     { return o.name }
-func (o *checkpointOracle) Judge() Judgement { return judge(o.name, o.judged, o.found, nil) }
+func (c *Checkpoints) Oracles() []Oracle { return c.rules.oracles() }
 
 // holds judges once.
 func (c *Checkpoints) holds(oracle string, ok bool, m Moment, format string, args ...any) {
-	o := c.oracles[oracle]
-	o.judged++
-	if !ok && len(o.found) < violationsKept {
-		o.found = append(o.found, Violation{Oracle: oracle, Message: fmt.Sprintf(format, args...), AtNS: m.NS, Event: m.Event})
-	}
+	c.rules.holds(oracle, ok, m, format, args...)
 }
 
 // replicatedFeed is one life of a changefeed.

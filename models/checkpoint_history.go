@@ -255,7 +255,7 @@ func (c *Checkpoints) storeObserved(in StoreObserved, m Moment) {
 		return
 	}
 	c.feed(in.Feed).unsure = true
-	o := c.oracles[OracleCheckpointLeResolved]
+	o := c.rules[OracleCheckpointLeResolved]
 	judged := o.judged
 	c.Stored(in.Feed, in.Epoch, in.Checkpoint, in.Checkpoint, m)
 	o.judged = judged

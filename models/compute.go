@@ -64,7 +64,7 @@ type Compute struct {
 	controllers map[int64]*controllerView
 	replicas    map[string]*replicaView
 	peeks       map[string]*peekView
-	oracles     map[string]*checkpointOracle
+	rules       rules
 	evaluated   map[evaluation]naive.Collection
 }
 
@@ -134,15 +134,11 @@ type peekView struct {
 
 // NewCompute returns a model that has observed nothing, of tables with these schemas.
 func NewCompute(tables dataflow.Catalog) *Compute {
-	c := &Compute{
+	return &Compute{
 		inputs: naive.Inputs{Catalog: tables, Updates: map[dataflow.SourceID][]dataflow.Update{}},
 		plans:  map[uint64]dataflow.Plan{}, controllers: map[int64]*controllerView{}, replicas: map[string]*replicaView{},
-		peeks: map[string]*peekView{}, oracles: map[string]*checkpointOracle{}, evaluated: map[evaluation]naive.Collection{},
+		peeks: map[string]*peekView{}, rules: newRules(ComputeOracles()), evaluated: map[evaluation]naive.Collection{},
 	}
-	for _, name := range ComputeOracles() {
-		c.oracles[name] = &checkpointOracle{name: name}
-	}
-	return c
 }
 
 // ComputeOracles are the names of the oracles, sorted.
@@ -154,21 +150,11 @@ func ComputeOracles() []string {
 }
 
 // Oracles are the verdicts on what was observed so far.
-func (c *Compute) Oracles() []Oracle {
-	all := make([]Oracle, 0, len(c.oracles))
-	for _, name := range slices.Sorted(maps.Keys(c.oracles)) {
-		all = append(all, c.oracles[name])
-	}
-	return all
-}
+func (c *Compute) Oracles() []Oracle { return c.rules.oracles() }
 
 // holds judges once.
 func (c *Compute) holds(oracle string, ok bool, m Moment, format string, args ...any) {
-	o := c.oracles[oracle]
-	o.judged++
-	if !ok && len(o.found) < violationsKept {
-		o.found = append(o.found, Violation{Oracle: oracle, Message: fmt.Sprintf(format, args...), AtNS: m.NS, Event: m.Event})
-	}
+	c.rules.holds(oracle, ok, m, format, args...)
 }
 
 // Writing observes that updates of a table are about to become part of it. Nobody can have seen their times

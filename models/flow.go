@@ -45,7 +45,7 @@ func FlowOracles() []string {
 type Flows struct {
 	sources map[string]*flowSource
 	results map[*FlowQuery]map[uint64]map[string]string // rows by key, before the change of a number
-	oracles map[string]*flowOracle
+	rules   rules
 }
 
 // flowSource is a source table with its history.
@@ -62,15 +62,6 @@ type era struct {
 	from uint64
 	rows []Row
 }
-
-type flowOracle struct {
-	name   string
-	judged int
-	found  []Violation
-}
-
-func (o *flowOracle) Name() string     { return o.name }
-func (o *flowOracle) Judge() Judgement { return judge(o.name, o.judged, o.found, nil) }
 
 // FlowGroup says what is known of a group of a flow whose rows expire.
 type FlowGroup int
@@ -107,32 +98,17 @@ type FlowQuery struct {
 
 // NewFlows returns a model that has observed nothing.
 func NewFlows() *Flows {
-	f := &Flows{
-		sources: map[string]*flowSource{}, results: map[*FlowQuery]map[uint64]map[string]string{}, oracles: map[string]*flowOracle{},
+	return &Flows{
+		sources: map[string]*flowSource{}, results: map[*FlowQuery]map[uint64]map[string]string{}, rules: newRules(FlowOracles()),
 	}
-	for _, name := range FlowOracles() {
-		f.oracles[name] = &flowOracle{name: name}
-	}
-	return f
 }
 
 // Oracles are the verdicts on what was observed so far.
-func (f *Flows) Oracles() []Oracle {
-	all := make([]Oracle, 0, len(f.oracles))
-	for _, name := range slices.Sorted(maps.Keys(f.oracles)) {
-		all = append(all, f.oracles[name])
-	}
-	return all
-}
+func (f *Flows) Oracles() []Oracle { return f.rules.oracles() }
 
 // Holds judges once by an oracle: ok must be true.
 func (f *Flows) Holds(oracle string, ok bool, m Moment, format string, args ...any) bool {
-	o := f.oracles[oracle]
-	o.judged++
-	if !ok && len(o.found) < violationsKept {
-		o.found = append(o.found, Violation{Oracle: oracle, Message: fmt.Sprintf(format, args...), AtNS: m.NS, Event: m.Event})
-	}
-	return ok
+	return f.rules.holds(oracle, ok, m, format, args...)
 }
 
 func (f *Flows) source(name string) *flowSource {

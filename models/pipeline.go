@@ -64,7 +64,7 @@ type Pipeline struct {
 	queries   map[string]*pipelineQuery
 	evaluated map[pipelineAnswer]pipelineRows
 	sinks     map[string]*PipelineSink
-	oracles   map[string]*checkpointOracle
+	rules     rules
 }
 
 // pipelineVersion is what a key has from a ts on.
@@ -104,41 +104,27 @@ type PipelineChange struct {
 func NewPipeline(tables dataflow.Catalog) *Pipeline {
 	p := &Pipeline{
 		catalog: tables, tables: map[dataflow.SourceID]map[string][]pipelineVersion{}, spans: map[uint64]*pipelineSpan{}, durable: PipelineProgress{},
-		queries: map[string]*pipelineQuery{}, evaluated: map[pipelineAnswer]pipelineRows{}, sinks: map[string]*PipelineSink{}, oracles: map[string]*checkpointOracle{},
+		queries: map[string]*pipelineQuery{}, evaluated: map[pipelineAnswer]pipelineRows{}, sinks: map[string]*PipelineSink{}, rules: newRules(PipelineOracles()),
 	}
 	for name := range tables {
 		p.tables[name] = map[string][]pipelineVersion{}
 		p.Defined(string(name), dataflow.Get(name))
 	}
-	for _, name := range PipelineOracles() {
-		p.oracles[name] = &checkpointOracle{name: name}
-	}
 	return p
 }
 
 // Oracles are the verdicts on what was observed so far.
-func (p *Pipeline) Oracles() []Oracle {
-	all := make([]Oracle, 0, len(p.oracles))
-	for _, name := range slices.Sorted(maps.Keys(p.oracles)) {
-		all = append(all, p.oracles[name])
-	}
-	return all
-}
+func (p *Pipeline) Oracles() []Oracle { return p.rules.oracles() }
 
 // Holds judges once, for what only who observes can tell: pipeline/introspection, pipeline/readable and
 // pipeline/progress. It returns ok.
 func (p *Pipeline) Holds(oracle string, ok bool, m Moment, format string, args ...any) bool {
-	o := p.oracles[oracle]
-	o.judged++
-	if !ok && len(o.found) < violationsKept {
-		o.found = append(o.found, Violation{Oracle: oracle, Message: fmt.Sprintf(format, args...), AtNS: m.NS, Event: m.Event})
-	}
-	return ok
+	return p.rules.holds(oracle, ok, m, format, args...)
 }
 
 // Failed tells whether anything was found to be wrong: what follows is of little interest then.
 func (p *Pipeline) Failed() bool {
-	for _, o := range p.oracles {
+	for _, o := range p.rules {
 		if len(o.found) > 0 {
 			return true
 		}
@@ -320,7 +306,7 @@ func (p *Pipeline) Peeked(view string, at uint64, rows []dataflow.RowCount, m Mo
 // compare judges contents.
 func (p *Pipeline) compare(oracle, what string, at uint64, got, want pipelineRows, m Moment) bool {
 	if maps.Equal(got, want) {
-		p.oracles[oracle].judged++
+		p.rules[oracle].judged++
 		return true
 	}
 	return p.Holds(oracle, false, m, "%s as of %d is not what the source says: %s", what, at, differing(got, want))

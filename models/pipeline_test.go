@@ -329,7 +329,7 @@ func TestPipelineVacuous(t *testing.T) {
 	p = smallPipeline()
 	p.FollowSink("out", 2, "flow")
 	p.Peeked("on sink", 50, nil, Moment{})
-	require.Zero(t, p.oracles[OraclePipelineSameAnswer].judged)
+	require.Zero(t, p.rules[OraclePipelineSameAnswer].judged)
 }
 
 // The source's store tells its log again when it starts.
@@ -343,7 +343,7 @@ func TestPipelineCommitsAreTakenOnce(t *testing.T) {
 	require.Equal(t, uint64(20), p.Last())
 	p.Peeked("items", 10, []dataflow.RowCount{{Row: row, Count: 1}}, Moment{})
 	p.Peeked("items", 20, nil, Moment{})
-	require.Equal(t, VerdictPass, p.oracles[OraclePipelineEndToEnd].Judge().Verdict)
+	require.Equal(t, VerdictPass, p.rules[OraclePipelineEndToEnd].Judge().Verdict)
 }
 
 // A check costs as much after many commits as after few: it allocates for the contents, not for the history.

@@ -11,23 +11,24 @@ import (
 	"github.com/simrun-dev/simrun/system/coord"
 )
 
-// lateDeletes is a client whose transactions that delete, while keep is set, get to the store only when deliver is
-// called. Whoever makes them is told that their outcome is unknown.
-type lateDeletes struct {
+// lateTxns is a client whose transactions that begin with an op of a kind, while keep is set, get to the store only
+// when deliver is called. Whoever makes them is told that their outcome is unknown.
+type lateTxns struct {
 	coord.Client
+	kind coord.OpKind
 	keep bool
 	kept []coord.Txn
 }
 
-func (l *lateDeletes) Txn(ctx context.Context, t coord.Txn) (coord.TxnResult, error) {
-	if l.keep && len(t.Then) > 0 && t.Then[0].Kind == coord.OpDelete {
+func (l *lateTxns) Txn(ctx context.Context, t coord.Txn) (coord.TxnResult, error) {
+	if l.keep && len(t.Then) > 0 && t.Then[0].Kind == l.kind {
 		l.kept = append(l.kept, t)
 		return coord.TxnResult{}, coord.ErrUnknown
 	}
 	return l.Client.Txn(ctx, t)
 }
 
-func (l *lateDeletes) deliver(t testing.TB) {
+func (l *lateTxns) deliver(t testing.TB) {
 	l.keep = false
 	require.NotEmpty(t, l.kept)
 	for _, txn := range l.kept {
@@ -40,15 +41,15 @@ func (l *lateDeletes) deliver(t testing.TB) {
 // What a term or a candidature leaves behind when it ends gets to the service when the session has been elected
 // anew: it does not end that term.
 func TestLateLeaving(t *testing.T) {
-	for name, leave := range map[string]func(t *testing.T, w *sim.World, c *lateDeletes, s *coord.Session){
-		"resigning": func(t *testing.T, w *sim.World, _ *lateDeletes, s *coord.Session) {
+	for name, leave := range map[string]func(t *testing.T, w *sim.World, c *lateTxns, s *coord.Session){
+		"resigning": func(t *testing.T, w *sim.World, _ *lateTxns, s *coord.Session) {
 			e := coord.NewElection(s, "e/")
 			require.NoError(t, e.Campaign(background, "one"))
 			ctx, cancel := w.Host().Clock().WithTimeout(background, time.Second)
 			defer cancel()
 			require.Error(t, e.Resign(ctx))
 		},
-		"giving up": func(t *testing.T, w *sim.World, c *lateDeletes, s *coord.Session) {
+		"giving up": func(t *testing.T, w *sim.World, c *lateTxns, s *coord.Session) {
 			first, err := coord.NewSession(background, w.Host(), c, coord.SessionConfig{TTL: time.Hour})
 			require.NoError(t, err)
 			before := coord.NewElection(first, "e/")
@@ -59,7 +60,7 @@ func TestLateLeaving(t *testing.T) {
 			w.Sleep(100 * time.Millisecond)
 			require.NoError(t, first.Close(background))
 		},
-		"clearing away": func(t *testing.T, w *sim.World, _ *lateDeletes, s *coord.Session) {
+		"clearing away": func(t *testing.T, w *sim.World, _ *lateTxns, s *coord.Session) {
 			require.NoError(t, coord.NewElection(s, "e/").Campaign(background, "one"))
 			ctx, cancel := w.Host().Clock().WithTimeout(background, time.Second)
 			defer cancel()
@@ -69,7 +70,7 @@ func TestLateLeaving(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 4, func(w *sim.World) {
-				c := &lateDeletes{Client: coord.NewMemory(w.Host(), coord.StoreConfig{}), keep: true}
+				c := &lateTxns{kind: coord.OpDelete, Client: coord.NewMemory(w.Host(), coord.StoreConfig{}), keep: true}
 				s, err := coord.NewSession(background, w.Host(), c, coord.SessionConfig{TTL: time.Hour})
 				require.NoError(t, err)
 				leave(t, w, c, s)
@@ -87,32 +88,6 @@ func TestLateLeaving(t *testing.T) {
 	}
 }
 
-// latePuts is a client whose transactions that put, while keep is set, get to the store only when deliver is called.
-// Whoever makes them is told that their outcome is unknown.
-type latePuts struct {
-	coord.Client
-	keep bool
-	kept []coord.Txn
-}
-
-func (l *latePuts) Txn(ctx context.Context, t coord.Txn) (coord.TxnResult, error) {
-	if l.keep && len(t.Then) > 0 && t.Then[0].Kind == coord.OpPut {
-		l.kept = append(l.kept, t)
-		return coord.TxnResult{}, coord.ErrUnknown
-	}
-	return l.Client.Txn(ctx, t)
-}
-
-func (l *latePuts) deliver(t testing.TB) {
-	l.keep = false
-	require.NotEmpty(t, l.kept)
-	for _, txn := range l.kept {
-		_, err := l.Client.Txn(background, txn)
-		require.NoError(t, err)
-	}
-	l.kept = nil
-}
-
 // What a candidate has put gets to the service when it has given up: it does not lead from then on, with nobody who
 // knows.
 func TestLateEntering(t *testing.T) {
@@ -126,7 +101,7 @@ func TestLateEntering(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, 4, func(w *sim.World) {
-				c := &latePuts{Client: coord.NewMemory(w.Host(), coord.StoreConfig{}), keep: true}
+				c := &lateTxns{kind: coord.OpPut, Client: coord.NewMemory(w.Host(), coord.StoreConfig{}), keep: true}
 				s, err := coord.NewSession(background, w.Host(), c, coord.SessionConfig{TTL: time.Hour})
 				require.NoError(t, err)
 				ctx, cancel := w.Host().Clock().WithTimeout(background, time.Second)
@@ -149,7 +124,7 @@ func TestLateEntering(t *testing.T) {
 // What a candidate has put gets to the service when the session has been elected anew: it does not end that term.
 func TestLateEnteringDuringAnotherTerm(t *testing.T) {
 	inWorld(t, 4, func(w *sim.World) {
-		c := &latePuts{Client: coord.NewMemory(w.Host(), coord.StoreConfig{}), keep: true}
+		c := &lateTxns{kind: coord.OpPut, Client: coord.NewMemory(w.Host(), coord.StoreConfig{}), keep: true}
 		s, err := coord.NewSession(background, w.Host(), c, coord.SessionConfig{TTL: time.Hour})
 		require.NoError(t, err)
 		ctx, cancel := w.Host().Clock().WithTimeout(background, time.Second)
