@@ -167,17 +167,9 @@ func (s *Store) propose(ctx context.Context, op string, c command) (TxnResult, e
 func (s *Store) execute() {
 	defer s.closed.Close()
 	for {
-		p, ok := s.proposals.Recv()
-		if !ok {
+		group := s.proposals.RecvGroup(maxGroup)
+		if group == nil {
 			return
-		}
-		group := []*proposal{p}
-		for len(group) < maxGroup {
-			p, ok, ready := s.proposals.TryRecv()
-			if !ready || !ok {
-				break
-			}
-			group = append(group, p)
 		}
 		s.h.Sometimes("coord: several commands were synced at once", len(group) > 1)
 		s.commit(group)

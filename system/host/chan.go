@@ -181,6 +181,24 @@ func (c *Chan[T]) TryRecv() (v T, ok, ready bool) {
 	return c.tryRecv()
 }
 
+// RecvGroup waits as Recv does, and takes what else is there by then too, up to most values in all: what
+// whoever makes many changes durable with one sync needs. It returns nil when the channel is closed and drained.
+func (c *Chan[T]) RecvGroup(most int) []T {
+	v, ok := c.Recv()
+	if !ok {
+		return nil
+	}
+	group := []T{v}
+	for len(group) < most {
+		v, ok, ready := c.TryRecv()
+		if !ready || !ok {
+			break
+		}
+		group = append(group, v)
+	}
+	return group
+}
+
 // TrySend delivers v if that needs no waiting, and tells whether it did. It panics on a
 // closed channel.
 func (c *Chan[T]) TrySend(v T) bool {

@@ -161,17 +161,9 @@ func (d *DiskConsensus) propose(ctx context.Context, op string, p *proposal) (pr
 func (d *DiskConsensus) write() {
 	defer d.closed.Close()
 	for {
-		p, ok := d.proposals.Recv()
-		if !ok {
+		group := d.proposals.RecvGroup(maxGroup)
+		if group == nil {
 			return
-		}
-		group := []*proposal{p}
-		for len(group) < maxGroup {
-			p, ok, ready := d.proposals.TryRecv()
-			if !ready || !ok {
-				break
-			}
-			group = append(group, p)
 		}
 		d.h.Sometimes("persist: several changes were synced at once", len(group) > 1)
 		d.commit(group)

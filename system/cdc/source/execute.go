@@ -54,17 +54,9 @@ func (s *Store) proposed(ctx context.Context, p *proposal) (model.Ts, error) {
 func (s *Store) execute() {
 	defer s.closed.Close()
 	for {
-		p, ok := s.proposals.Recv()
-		if !ok {
+		group := s.proposals.RecvGroup(maxGroup)
+		if group == nil {
 			return
-		}
-		group := []*proposal{p}
-		for len(group) < maxGroup {
-			p, ok, ready := s.proposals.TryRecv()
-			if !ready || !ok {
-				break
-			}
-			group = append(group, p)
 		}
 		s.commit(group)
 		for _, p := range group {

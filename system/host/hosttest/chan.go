@@ -66,6 +66,21 @@ var chanTests = []test{
 			require.Equal(t, i, v)
 		}
 	})},
+	{"group", alone(func(t *testing.T, h host.Host) {
+		c := host.NewChan[int](h, "c", 5)
+		for i := range 4 {
+			c.Send(i)
+		}
+		require.Equal(t, []int{0, 1, 2}, c.RecvGroup(3))
+		require.Equal(t, []int{3}, c.RecvGroup(3), "it does not wait for more")
+		h.Go("sender", func() {
+			moment(h)
+			c.Send(4)
+			c.Close()
+		})
+		require.Equal(t, []int{4}, c.RecvGroup(3))
+		require.Nil(t, c.RecvGroup(3))
+	})},
 	{"close", alone(func(t *testing.T, h host.Host) {
 		c := host.NewChan[int](h, "c", 3)
 		c.Send(1)
