@@ -94,9 +94,11 @@ func (t Tree) Build(ctx context.Context, m *Mutant, command, dir string) (string
 	// The binary knows what it is, so that the commands it prints name the mutant. Nobody debugs it:
 	// without symbols it is linked in half the time.
 	flags := "-s -w -X " + ModulePath + "/internal/cli.plantedMutant=" + m.Name
-	// What the go command leaves behind when it is killed is removed with dir.
-	env := []string{"GOTMPDIR=" + filepath.Dir(binary)}
-	_, err = goCommand(ctx, t.workDir(), env, "build", "-buildvcs=false", "-overlay", overlay, "-ldflags", flags, "-o", binary, command)
+	// What the go command leaves behind when it is killed is removed with dir. A compiler collects
+	// less garbage with room to let it lie; that and the symbols are a fifth of its time.
+	env := []string{"GOTMPDIR=" + filepath.Dir(binary), "GOGC=800"}
+	_, err = goCommand(ctx, t.workDir(), env, "build", "-buildvcs=false", "-overlay", overlay,
+		"-gcflags", ModulePath+"/...=-dwarf=false", "-ldflags", flags, "-o", binary, command)
 	var failed *goError
 	if errors.As(err, &failed) && ctx.Err() == nil {
 		return "", &BuildError{Mutant: m, Output: failed.stderr}
