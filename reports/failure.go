@@ -15,6 +15,8 @@ type Detail struct {
 	Strategy string
 	// Command replaces the result's Repro; "" does not.
 	Command string
+	// Kept is the file of a corpus that has the run, and what it has shown before; "" is none.
+	Kept string
 	// Also are further commands that reproduce the run.
 	Also []string
 	// InForce are the faults that were in force at the first failure, one a line. Nil is
@@ -88,6 +90,9 @@ func (t *Terminal) Failure(r scenarios.Result, d Detail) error {
 	}
 	if d.Strategy != "" {
 		field("strategy", d.Strategy)
+	}
+	if d.Kept != "" {
+		field("kept as", d.Kept)
 	}
 	field("run", fmt.Sprintf("%s of virtual time, %s, %s, trace hash %s",
 		virtual(r.VirtualTime()), plural(r.Events, "event"), plural(r.Ops, "operation"), r.TraceHash))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,6 +135,18 @@ func TestSummary(t *testing.T) {
 			{ID: "in vain", Kind: "node.pause", When: &faults.When{Note: "cdc.owner", Nth: 9}},
 			{ID: "in time", Kind: "node.crash", When: &faults.When{Note: "cdc.owner"}},
 		}}
+		return t.Summary(s)
+	})
+	golden(t, "summary-of-many-situations", func(t *reports.Terminal) error {
+		s := scenarios.Summary{Scenario: "shard", Wall: time.Second}
+		for range 20 {
+			r := failed()
+			r.Verdict, r.Failures, r.Sometimes = scenarios.Pass, nil, map[string]int{}
+			for n := range 45 {
+				r.Sometimes[fmt.Sprintf("%s: situation %02d", []string{"wal", "rpc", "wal"}[n%3], n)] = min(n, 42) % 21
+			}
+			s.Add(&r)
+		}
 		return t.Summary(s)
 	})
 	golden(t, "summary-many-failures", func(t *reports.Terminal) error {

@@ -12,6 +12,10 @@ import (
 // blindSeeds is how many seeds a campaign must have had for what none reached to be worth a remark.
 const blindSeeds = 20
 
+// situationsListed is how many situations a summary lists with their counts. More are counted by package; coverage and
+// --json have all counts.
+const situationsListed = 40
+
 // groupsShown bounds how many kinds of failure a summary lists.
 const groupsShown = 20
 
@@ -132,6 +136,10 @@ func (t *Terminal) sometimes(b *strings.Builder, reached map[string]int, seeds i
 	if len(reached) == 0 {
 		return
 	}
+	if len(reached) > situationsListed {
+		t.sometimesByPackage(b, reached, seeds)
+		return
+	}
 	fmt.Fprintf(b, "\n  %8s  %s\n", "reached", "sometimes")
 	for _, name := range slices.Sorted(maps.Keys(reached)) {
 		line := fmt.Sprintf("%8d  %s", reached[name], name)
@@ -139,6 +147,36 @@ func (t *Terminal) sometimes(b *strings.Builder, reached map[string]int, seeds i
 			line = t.paint(yellow, line+"  <- reached by no seed: the campaign was blind there")
 		}
 		fmt.Fprintf(b, "  %s\n", line)
+	}
+}
+
+// sometimesByPackage counts many situations by what is before the colon of their names, and lists those that no seed
+// reached, if there were enough seeds for that to mean something.
+func (t *Terminal) sometimesByPackage(b *strings.Builder, reached map[string]int, seeds int) {
+	type count struct{ reached, all int }
+	packages := map[string]count{}
+	var blind []string
+	for _, name := range slices.Sorted(maps.Keys(reached)) {
+		group, _, _ := strings.Cut(name, ":")
+		c := packages[group]
+		c.all++
+		if reached[name] > 0 {
+			c.reached++
+		} else {
+			blind = append(blind, name)
+		}
+		packages[group] = c
+	}
+	fmt.Fprintf(b, "\n  reached %d of %d situations that the code names\n", len(reached)-len(blind), len(reached))
+	for _, group := range slices.Sorted(maps.Keys(packages)) {
+		fmt.Fprintf(b, "  %3d of %3d  %s\n", packages[group].reached, packages[group].all, group)
+	}
+	if len(blind) == 0 || seeds < blindSeeds {
+		return
+	}
+	fmt.Fprintf(b, "\n  %s\n", t.paint(yellow, "reached by no seed: the campaign was blind there"))
+	for _, name := range blind {
+		fmt.Fprintf(b, "  %s\n", name)
 	}
 }
 

@@ -88,7 +88,7 @@ func TestCIDocument(t *testing.T) {
 	s := newShell(t)
 	files := strings.NewReplacer("--seeds 1-200", "--seeds 1-10", "results.jsonl", filepath.Join(s.bin, "results.jsonl"),
 		"small.jsonl", filepath.Join(s.bin, "small.jsonl"), "junit.xml", filepath.Join(s.bin, "junit.xml"), "report.html", filepath.Join(s.bin, "report.html"),
-		"history.jsonl", filepath.Join(s.bin, "history.jsonl"))
+		"history.jsonl", filepath.Join(s.bin, "history.jsonl"), "testdata/seeds", filepath.Join(s.bin, "seeds"))
 	document := filepath.Join(s.root, "docs", "ci.md")
 	ran := 0
 	for _, block := range blocks(t, document, "sh") {

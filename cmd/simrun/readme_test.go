@@ -18,6 +18,8 @@ var shorter = strings.NewReplacer(
 	"--for 10m", "--for 1s",
 	"--faults chaos", "--seeds 1-3 --faults chaos",
 	"--output small.jsonl", "--for 20s --output small.jsonl",
+	"--dir kept", "--dir kept-runs",
+	"repro kept", "repro kept-runs",
 	"coverage --seeds 1-50", "coverage shard --seeds 1-2",
 	"shard --seeds 1-200 --faults default,chaos --require-all", "shard --seeds 1-2 --faults default,chaos",
 	"--campaigns 10", "--only stale-upper --campaigns 2 --seeds 1-40",
@@ -39,7 +41,7 @@ func TestReadmeCommands(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(self, filepath.Join(bin, "simrun")))
 	var pairs []string
-	for _, name := range []string{"results.jsonl", "small.jsonl", "plan.yaml", "report.html", "junit.xml", "docs/coverage.md", "hunts.jsonl", "docs/mutants.md"} {
+	for _, name := range []string{"results.jsonl", "small.jsonl", "plan.yaml", "report.html", "junit.xml", "docs/coverage.md", "hunts.jsonl", "docs/mutants.md", "kept-runs"} {
 		pairs = append(pairs, name, filepath.Join(bin, filepath.Base(name)))
 	}
 	files := strings.NewReplacer(pairs...)

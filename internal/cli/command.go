@@ -123,7 +123,7 @@ verify shard --seeds 1-10`),
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(c.listCommand(), c.runCommand(), c.checkCommand(), c.reproCommandLine(), c.shrinkCommand(), c.verifyCommand(), c.diffCommand(),
+	root.AddCommand(c.listCommand(), c.runCommand(), c.checkCommand(), c.reproCommandLine(), c.shrinkCommand(), c.keepCommand(), c.verifyCommand(), c.diffCommand(),
 		c.planCommand(), c.coverageCommand(), c.newCommand(), c.mutantsCommand(), c.benchCommand(), c.vetCommand(), c.sqlCommand(), c.versionCommand())
 	return root
 }

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -24,11 +26,12 @@ type reproFlags struct {
 func (c *Command) reproCommandLine() *cobra.Command {
 	var flags reproFlags
 	cmd := &cobra.Command{
-		Use:   "repro SCENARIO:SEED | FILE",
+		Use:   "repro SCENARIO:SEED | FILE | DIR",
 		Short: "Run a seed again, and show all there is to know about its failure",
 		Long: `Runs one seed again, or all failing runs of a file written by run --json (- for
-standard input). Prints what failed, the faults of the run's plan, those in force at
-the failure, and the last events before it.
+standard input), or the runs that keep has written: one, by its file, or all of a
+directory. Prints what failed, the faults of the run's plan, those in force at the
+failure, and the last events before it.
 
 A run from a file must come to the recorded trace hash, one given as SCENARIO:SEED to
 that of --expect, if given; if it does not, source, settings or plan are not those of
@@ -39,11 +42,12 @@ is not compared.
 ` + exitHelp,
 		Example: c.example(`repro shard:17
 repro shard:17 --expect 5a0c6f8e9b1d2c3a --trace events.txt
-repro results.jsonl`),
+repro results.jsonl
+repro testdata/seeds`),
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("repro: takes one SCENARIO:SEED or FILE, not %d", len(args))
+				return usagef("repro: takes one SCENARIO:SEED, FILE or DIR, not %d", len(args))
 			}
 			targets, err := c.reproTargets(cmd.Context(), cmd.Flags(), args[0], &flags)
 			var none *noFailureError
@@ -116,6 +120,9 @@ func (c *Command) reproOne(ctx context.Context, target *reproTarget, flags *repr
 		again = rerun.Examine(ctx, target.scenario, target.options, r, rerun.Watcher{Event: trace.each()})
 	}
 	detail := reports.Detail{Command: c.shown(c.reproCommand(target.scenario, target.flags.typed(), r.Seed)), Strategy: target.flags.strategy}
+	if target.kept != nil {
+		detail.Kept = fmt.Sprintf("%s: %s", filepath.ToSlash(target.file), cmp.Or(strings.TrimSpace(target.kept.Note), "without a note"))
+	}
 	if again != nil {
 		again.Explain(&detail)
 		if detail.Warning = rerun.NotDeterministic(r, again.Result); detail.Warning != "" {

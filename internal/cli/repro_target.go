@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/simrun-dev/simrun/faults"
+	"github.com/simrun-dev/simrun/internal/corpus"
 	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/reports"
 	"github.com/simrun-dev/simrun/scenarios"
@@ -22,7 +23,9 @@ type reproTarget struct {
 	scenario *scenarios.Scenario
 	seed     uint64
 	// file is the one that it is a record of; "" is none.
-	file    string
+	file string
+	// kept is the run of a corpus that it is; nil is none.
+	kept    *corpus.Run
 	flags   runFlags
 	options scenarios.Options
 	// overridden are the flags in place of what is recorded: it is another run, with nothing to
@@ -35,7 +38,11 @@ type reproTarget struct {
 
 // reproTargets finds out what the argument stands for.
 func (c *Command) reproTargets(ctx context.Context, given *pflag.FlagSet, argument string, flags *reproFlags) ([]reproTarget, error) {
-	targets, err := c.targets(ctx, "repro", given, argument, flags.run)
+	find := c.targets
+	if isDirectory(argument) {
+		find = c.targetsOfDirectory
+	}
+	targets, err := find(ctx, "repro", given, argument, flags.run)
 	if err != nil || flags.expect == "" {
 		return targets, err
 	}
@@ -64,6 +71,13 @@ func (c *Command) targets(ctx context.Context, command string, given *pflag.Flag
 			return nil, usagef("%s %s: which seed? Write it like %s:17", command, argument, argument)
 		}
 		return nil, usagef("%s: there is no file %q, and SCENARIO:SEED is written like shard:17", command, argument)
+	}
+	if isKept(argument) {
+		target, err := c.targetOfKept(ctx, command, given, argument, flags)
+		if err != nil {
+			return nil, err
+		}
+		return []reproTarget{target}, nil
 	}
 	return c.targetsOfFile(ctx, command, given, argument, flags)
 }
