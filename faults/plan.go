@@ -57,6 +57,23 @@ func (f *Fault) String() string {
 	return b.String()
 }
 
+// MarshalYAML implements yaml.InterfaceMarshaler: a fault that waits for a moment from the start on
+// does not say from when on.
+func (f Fault) MarshalYAML() (any, error) {
+	if f.When == nil || f.From != 0 {
+		type plain Fault
+		return plain(f), nil
+	}
+	return struct {
+		ID     string           `yaml:"id"`
+		Kind   string           `yaml:"kind"`
+		Target []string         `yaml:"target,flow,omitempty"`
+		When   *When            `yaml:"when,flow,omitempty"`
+		For    Time             `yaml:"for,omitempty"`
+		Params map[string]Value `yaml:"params,flow,omitempty"`
+	}{f.ID, f.Kind, f.Target, f.When, f.For, f.Params}, nil
+}
+
 // Time is a point of virtual time, written "12.5s".
 type Time time.Duration
 
@@ -105,7 +122,9 @@ func (f *Fault) inline(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, ", target: [%s]", strings.Join(targets, ", "))
 	}
-	fmt.Fprintf(b, ", from: %s", time.Duration(f.From))
+	if f.When == nil || f.From != 0 {
+		fmt.Fprintf(b, ", from: %s", time.Duration(f.From))
+	}
 	if f.To != 0 {
 		fmt.Fprintf(b, ", to: %s", time.Duration(f.To))
 	}

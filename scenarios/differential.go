@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,11 +23,11 @@ var differentialSettings = []Setting{
 }
 
 func atLeastOne(value string) error {
-	s := Setting{Default: "1"}
-	if err := s.check(value); err != nil || value == "0" {
+	if n, err := strconv.Atoi(value); err != nil || n < 1 {
 		return fmt.Errorf("%q is not a whole number of at least 1", value)
 	}
-	return nil
+	s := Setting{Default: "1"}
+	return s.check(value)
 }
 
 // differential is the scenario of DifferentialWriteTasks that fight over collections.

@@ -69,6 +69,7 @@ func TestCheck(t *testing.T) {
 		"setting clints: scenario collections has no such setting; it has clients, collections, command-pace, duration, pace, settle, shards, writers": {Settings: map[string]string{"clints": "1"}},
 		`setting clients: "many" is not a whole number of at least 1`:                                                                                  {Settings: map[string]string{"clients": "many"}},
 		`setting duration: "5" is not a duration above zero: write it like 15s`:                                                                        {Settings: map[string]string{"duration": "5"}},
+		`setting clients: "999999999" is more than 10000`:                                                                                              {Settings: map[string]string{"clients": "999999999"}},
 		`setting writers: "0" is not a whole number of at least 1`:                                                                                     {Settings: map[string]string{"writers": "0"}},
 		`there is no strategy "best"; there are fifo, pct, random`:                                                                                     {Strategy: "best"},
 		`there is no fault profile "wild"; there are [calm cdc chaos compute default flow persist pipeline]`:                                           {Profile: "wild"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -199,6 +200,13 @@ func TestMutantsDocumentAndLedger(t *testing.T) {
 	require.Equal(t, 0, torn.status)
 	require.Equal(t, "simrun: mutants: --resume: hunts.jsonl: the last line is torn: dropped\n", torn.stderr)
 	require.Equal(t, got.stdout, torn.stdout)
+
+	// One of other source is of no use, and that is said as well.
+	require.NoError(t, os.WriteFile("hunts.jsonl", regexp.MustCompile(`"key":"[0-9a-f]+"`).ReplaceAll(ledger, []byte(`"key":"ab"`)), 0o644))
+	stale := call(t, line...)
+	require.Equal(t, 0, stale.status)
+	require.Contains(t, stale.stderr, "simrun: mutants: --resume: hunts.jsonl: source or patches have changed since 1 of the campaigns in it: repeating them\n")
+	require.Contains(t, stale.stderr, "mutant 1 of 1: building sleepless\n")
 }
 
 func TestMutantsThatAreKnownToSurvive(t *testing.T) {

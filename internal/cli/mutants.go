@@ -191,6 +191,9 @@ func (c *Command) hunt(ctx context.Context, hunt *mutants.Hunt, chosen []*mutant
 	}
 	t := c.terminal(out.text)
 	writeErr := t.MutantHead()
+	hunt.OnStale = func(campaigns int) {
+		c.complain(fmt.Errorf("mutants: --resume: %s: source or patches have changed since %d of the campaigns in it: repeating them", flags.resume, campaigns))
+	}
 	hunt.OnPhase = func(m *mutants.Mutant, phase string) {
 		fmt.Fprintf(c.Stderr, "mutant %d of %d: %s %s\n", slices.Index(chosen, m)+1, len(chosen), phase, m.Name)
 	}

@@ -222,6 +222,6 @@ faults:
 	require.NoError(t, err)
 	found, err := (&shrink.Search{Scenario: s, Options: scenarios.Options{Seed: 1, Plan: plan}}).Run(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, "{profile: calm, faults: [{id: aimed, kind: node.crash, target: [there], from: 0s, when: {note: steps.half}, for: 1ms}]}",
+	require.Equal(t, "{profile: calm, faults: [{id: aimed, kind: node.crash, target: [there], when: {note: steps.half}, for: 1ms}]}",
 		found.Options.Plan.Inline())
 }

@@ -45,6 +45,9 @@ type Hunt struct {
 	Ledger *Ledger
 	// Workers is how many seeds run at a time; 0 is as the command sees fit.
 	Workers int
+	// OnStale, if not nil, is told before all else how many campaigns against these mutants the ledger
+	// has that are of no use, since source or patches have changed.
+	OnStale func(campaigns int)
 	// OnPhase, if not nil, is told before a mutant is built, hunted and repeated, never by two at a
 	// time.
 	OnPhase func(m *Mutant, phase string)
@@ -72,10 +75,21 @@ func (h *Hunt) Run(ctx context.Context, mutants []*Mutant) ([]Outcome, error) {
 		if source, err = h.Tree.Digest(); err != nil {
 			return nil, err
 		}
+		h.tellStale(mutants, source)
 	}
 	return h.runAll(ctx, mutants, func(m *Mutant) Outcome {
 		return h.hunt(ctx, m, filepath.Join(dir, m.Name), m.key(source, h.command()))
 	})
+}
+
+func (h *Hunt) tellStale(mutants []*Mutant, source string) {
+	keys := map[string]string{}
+	for _, m := range mutants {
+		keys[m.Name] = m.key(source, h.command())
+	}
+	if stale := h.Ledger.stale(keys); stale > 0 && h.OnStale != nil {
+		h.OnStale(stale)
+	}
 }
 
 // runAll hunts several mutants at a time, and passes on what becomes of them in their order.

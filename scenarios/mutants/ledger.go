@@ -22,9 +22,9 @@ import (
 // was: a line of JSON each, with a key that is a hash of the patch and of all source. When either
 // changes, the mutant is hunted anew.
 type Ledger struct {
-	mu     sync.Mutex
-	file   *os.File
-	chases map[string]Chase
+	mu      sync.Mutex
+	file    *os.File
+	entries map[string]entry // by key and seeds
 }
 
 // entry is a line of the file.
@@ -55,7 +55,7 @@ func OpenLedger(name string) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Ledger{file: file, chases: map[string]Chase{}}
+	l := &Ledger{file: file, entries: map[string]entry{}}
 	if err := l.read(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -78,7 +78,7 @@ func (l *Ledger) read() error {
 		if e.Key == "" || e.Seeds == "" {
 			return &LedgerError{l.file.Name(), n, errors.New("it has no key or no seeds")}
 		}
-		l.chases[e.Key+e.Seeds] = e.Chase
+		l.entries[e.Key+e.Seeds] = e
 	}
 	if n == 0 && len(data) > 0 && data[0] != '{' {
 		return &LedgerError{l.file.Name(), 1, errors.New("it is not JSON")} // nothing to be written over
@@ -100,8 +100,22 @@ func (l *Ledger) find(key string, seeds scenarios.Seeds) (Chase, bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, ok := l.chases[key+seeds.String()]
-	return c, ok
+	e, ok := l.entries[key+seeds.String()]
+	return e.Chase, ok
+}
+
+// stale is how many of its campaigns are against mutants with these keys, by name, as they or the
+// source were before.
+func (l *Ledger) stale(keys map[string]string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, e := range l.entries {
+		if key, hunted := keys[e.Mutant]; hunted && key != e.Key {
+			n++
+		}
+	}
+	return n
 }
 
 // add adds a campaign. It is in the file when add returns.
@@ -111,11 +125,12 @@ func (l *Ledger) add(key string, m *Mutant, seeds scenarios.Seeds, c Chase) erro
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	line, err := json.Marshal(entry{key, m.Name, seeds.String(), c})
+	e := entry{key, m.Name, seeds.String(), c}
+	line, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	l.chases[key+seeds.String()] = c
+	l.entries[key+seeds.String()] = e
 	_, err = l.file.Write(append(line, '\n'))
 	return err
 }
