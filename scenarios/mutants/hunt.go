@@ -157,7 +157,10 @@ func (h *Hunt) hunt(ctx context.Context, m *Mutant, dir, key string) Outcome {
 			defer os.RemoveAll(dir)
 			h.phase(m, "building")
 			var err error
-			if binary, err = h.Tree.Build(ctx, m, h.command(), dir); err != nil {
+			if binary, err = h.Tree.Build(ctx, m, h.command(), dir); err == nil {
+				err = h.Tree.forget(ctx, m, h.command(), dir)
+			}
+			if err != nil {
 				return broken(err)
 			}
 		}

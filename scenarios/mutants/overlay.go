@@ -13,6 +13,9 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 )
 
+// overlayName is the file that tells the go command which files stand for which.
+const overlayName = "overlay.json"
+
 // Overlay writes the patched files, and overlay.json for `go build -overlay`, to dir. tree is the
 // root of the module's source, which is only read. It returns the path of overlay.json. If the
 // patch no longer applies the error is a [*PatchError] naming file and hunk.
@@ -41,7 +44,7 @@ func (m *Mutant) Overlay(tree, dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "overlay.json")
+	path := filepath.Join(dir, overlayName)
 	return path, os.WriteFile(path, data, 0o644)
 }
 
