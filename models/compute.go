@@ -24,6 +24,7 @@ const (
 	OracleWritesAllowed     = "compute/writes-allowed"
 	OracleReconciles        = "compute/reconciles"
 	OracleHydrationBounded  = "compute/hydration-bounded"
+	OracleHydrationProgress = "compute/hydration-progress"
 )
 
 // Compute judges a system that maintains collections on replicas, under controllers of which a later one
@@ -49,6 +50,9 @@ const (
 //     further than some replica has told.
 //
 //   - compute/hydration-bounded: no more dataflows hydrate on a replica at a time than may, over one connection.
+//
+//   - compute/hydration-progress: as many dataflows hydrate on a replica as may, while others wait for it, over one
+//     connection.
 //
 //   - compute/since-held: no since passes a peek that is not answered, or what a dependent collection can be read
 //     from on, and nothing that is wanted can't be read as of its time.
@@ -119,6 +123,7 @@ type connectionView struct {
 	frontiers map[uint64]CollectionFrontiers
 	answered  map[string]bool
 	hydrating map[uint64]bool // scheduled, and not computed beyond their beginning
+	hydration *hydrationView
 	// complete: the controller has said on it that the replica knows everything; reconciled: the replica has
 	// made its state so.
 	complete, reconciled bool
@@ -144,8 +149,8 @@ func NewCompute(tables dataflow.Catalog) *Compute {
 // ComputeOracles are the names of the oracles, sorted.
 func ComputeOracles() []string {
 	return []string{
-		OracleEpochIncreases, OracleFrontierMonotone, OracleHydrationBounded, OracleNoStaleResponse, OraclePeekCorrect, OraclePeekOnce,
-		OracleReconciles, OracleSinceHeld, OracleSubscribeComplete, OracleWritesAllowed,
+		OracleEpochIncreases, OracleFrontierMonotone, OracleHydrationBounded, OracleHydrationProgress, OracleNoStaleResponse,
+		OraclePeekCorrect, OraclePeekOnce, OracleReconciles, OracleSinceHeld, OracleSubscribeComplete, OracleWritesAllowed,
 	}
 }
 
@@ -201,7 +206,10 @@ func (c *Compute) replica(name string) *replicaView {
 func (v *replicaView) connection(e ComputeEpoch) *connectionView {
 	n := v.told[e]
 	if n == nil {
-		n = &connectionView{asOf: map[uint64]persist.Frontier{}, frontiers: map[uint64]CollectionFrontiers{}, answered: map[string]bool{}, hydrating: map[uint64]bool{}}
+		n = &connectionView{
+			asOf: map[uint64]persist.Frontier{}, frontiers: map[uint64]CollectionFrontiers{}, answered: map[string]bool{},
+			hydrating: map[uint64]bool{}, hydration: newHydrationView(),
+		}
 		v.told[e] = n
 	}
 	return n
@@ -271,6 +279,7 @@ func (c *Compute) Told(replica string, e ComputeEpoch, collection uint64, f Coll
 // hydrate at a time.
 func (c *Compute) Scheduled(replica string, e ComputeEpoch, collection uint64, limit int, m Moment) {
 	v := c.replica(replica).connection(e)
+	v.hydration.scheduled[collection] = true
 	if v.asOf[collection].Before(v.frontiers[collection].Output) {
 		return // it had been there before
 	}
@@ -287,18 +296,25 @@ func (c *Compute) Computed(replica string, e ComputeEpoch, collection uint64, up
 }
 
 // Discarded observes that a replica was told to drop a dataflow.
-func (c *Compute) Discarded(replica string, e ComputeEpoch, collection uint64, _ Moment) {
+func (c *Compute) Discarded(replica string, e ComputeEpoch, collection uint64, m Moment) {
 	delete(c.replica(replica).connection(e).hydrating, collection)
+	c.does(replica, e, commandDrop(collection), m)
 }
 
 // Rendered observes that a dataflow begins on a replica, or goes on under a new connection.
-func (c *Compute) Rendered(replica string, e ComputeEpoch, collection uint64, asOf persist.Frontier, _ Moment) {
-	c.replica(replica).connection(e).asOf[collection] = asOf
+func (c *Compute) Rendered(replica string, e ComputeEpoch, collection uint64, asOf persist.Frontier, m Moment) {
+	v := c.replica(replica).connection(e)
+	v.asOf[collection] = asOf
+	if v.reconciled { // else commands were collected, and are not done in their order
+		c.does(replica, e, commandCreate(collection), m)
+	}
 }
 
 // Complete observes that a controller is about to say, over a connection, that it has told everything.
 func (c *Compute) Complete(replica string, e ComputeEpoch, _ Moment) {
-	c.replica(replica).connection(e).complete = true
+	v := c.replica(replica).connection(e)
+	v.complete = true
+	v.hydration.sends(commandComplete)
 }
 
 // Reconciled observes that a replica has made its state what a connection asks for.
@@ -306,6 +322,7 @@ func (c *Compute) Reconciled(replica string, e ComputeEpoch, m Moment) {
 	v := c.replica(replica).connection(e)
 	c.holds(OracleReconciles, v.complete && !v.reconciled, m, "replica %s reconciles with epoch %v, which has not told it everything (%v), or again (%v)", replica, e, !v.complete, v.reconciled)
 	v.reconciled = true
+	c.does(replica, e, commandComplete, m)
 }
 
 // Answered observes that a replica answers a peek.
@@ -313,6 +330,7 @@ func (c *Compute) Answered(replica string, e ComputeEpoch, peek string, m Moment
 	v := c.replica(replica).connection(e)
 	c.holds(OraclePeekOnce, !v.answered[peek], m, "replica %s, epoch %v answers peek %s again", replica, e, peek)
 	v.answered[peek] = true
+	c.does(replica, e, commandPeek(peek), m)
 }
 
 // Appending observes that a replica is about to write to a shard.

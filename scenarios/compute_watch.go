@@ -107,11 +107,10 @@ func (w *controllerWatch) Observe(e compute.Event) {
 	case compute.ResponseApplied:
 		m.Applied(string(e.Replica), epochOf(e.Epoch), now)
 	case compute.CommandSent:
-		if _, ok := e.Command.(protocol.InitializationComplete); ok {
-			m.Complete(string(e.Replica), epochOf(e.Epoch), now)
-		}
+		w.tells(string(e.Replica), epochOf(e.Epoch), e.Command)
 		w.sent(string(e.Replica), e.Epoch, e.Command)
 	case compute.ResponseReceived:
+		w.hears(string(e.Replica), epochOf(e.Epoch), e.Response)
 		w.received(string(e.Replica), e.Epoch, e.Response)
 	case compute.CollectionCreated:
 		w.created(e.Dataflow, now)
@@ -136,6 +135,38 @@ func (w *controllerWatch) Observe(e compute.Event) {
 		m.Batch(w.incarnation, uint64(e.ID), e.Batch.Lower, e.Batch.Upper, e.Batch.Updates, e.Batch.Errors, now)
 	case compute.Fenced:
 		w.closed(w.incarnation)
+	}
+}
+
+// tells and hears are what passes over a connection, as the controller sees it.
+func (w *computeWatch) tells(name string, e models.ComputeEpoch, cmd protocol.Command) {
+	m, now := w.model, w.now()
+	switch cmd := cmd.(type) {
+	case protocol.InitializationComplete:
+		m.Complete(name, e, now)
+	case protocol.CreateDataflow:
+		m.TellsDataflow(name, e, uint64(cmd.Dataflow.ID), cmd.Dataflow.AsOf, !cmd.Dataflow.Transient, now)
+	case protocol.Schedule:
+		m.TellsSchedule(name, e, uint64(cmd.ID), w.concurrency, now)
+	case protocol.AllowCompaction:
+		if cmd.Frontier.IsEmpty() {
+			m.TellsDrop(name, e, uint64(cmd.ID), now)
+		}
+	case protocol.Peek:
+		m.TellsPeek(name, e, string(cmd.ID), now)
+	}
+}
+
+func (w *computeWatch) hears(name string, e models.ComputeEpoch, resp protocol.Response) {
+	switch r := resp.(type) {
+	case protocol.Frontiers:
+		w.model.Hears(name, e, uint64(r.ID), r.Output, w.now())
+	case protocol.SubscribeResponse:
+		upper := persist.Empty()
+		if r.Batch != nil {
+			upper = r.Batch.Upper
+		}
+		w.model.Hears(name, e, uint64(r.ID), upper, w.now())
 	}
 }
 
