@@ -22,22 +22,8 @@ func (h *History) Push(c Command) {
 	}
 }
 
-// Len is how many commands there are.
-func (h *History) Len() int { return len(h.commands) }
-
 // Commands are the commands in their order. The slice must not be changed, and is not changed either.
 func (h *History) Commands() []Command { return slices.Clip(h.commands) }
-
-// DiscardPeeks forgets all peeks.
-func (h *History) DiscardPeeks() {
-	h.commands = slices.DeleteFunc(slices.Clone(h.commands), func(c Command) bool {
-		switch c.(type) {
-		case Peek, CancelPeek:
-			return true
-		}
-		return false
-	})
-}
 
 // contents are what a history says, taken apart.
 type contents struct {
