@@ -114,6 +114,13 @@ type computeShape struct {
 	readOnly    time.Duration // a controller waits so long before it lets replicas write
 	backlog     int           // of a subscription, in bytes
 	comesBack   bool          // in the end a replica comes back that was away for long
+	queues      computeQueues
+}
+
+// computeQueues bound what may wait; zero is the defaults, which runs do not come to.
+type computeQueues struct {
+	commands          int // for a replica
+	inputs, responses int // of a replica, in bytes
 }
 
 func drawComputeShape(w *sim.World) computeShape {
@@ -134,6 +141,16 @@ func drawComputeShape(w *sim.World) computeShape {
 	shape.comesBack = s.N(5) == 0
 	if s.N(3) == 0 {
 		shape.backlog = 2000
+	}
+	s = w.NewStream("workload", "queues")
+	if s.N(2) == 0 {
+		shape.queues.commands = 25 + int(s.N(50))
+	}
+	if s.N(2) == 0 {
+		shape.queues.inputs = 200 + int(s.N(2000))
+	}
+	if s.N(2) == 0 {
+		shape.queues.responses = 8000 + int(s.N(4000))
 	}
 	return shape
 }
@@ -190,6 +207,7 @@ func (s *computeCluster) addReplicaNode(name string) {
 		_, err := computereplica.Serve(h, computereplica.Config{
 			Port: computePort, Build: protocol.BuildInfo{Version: s.versions[name]},
 			Persist: s.c.client(h, computeConfig), Workers: s.r.Int("replica_workers"), Observer: &replicaWatch{s.watch, name},
+			InputBacklog: s.shape.queues.inputs, ResponseBacklog: s.shape.queues.responses,
 		})
 		if err != nil {
 			panic(err)
@@ -220,7 +238,7 @@ func (s *computeCluster) lead(h host.Host) {
 	controller, err := compute.NewController(&cuttableHost{h, s}, compute.Config{
 		Incarnation: incarnation, Build: protocol.BuildInfo{Version: rightVersion},
 		Persist: s.c.client(h, computeConfig), Dynamic: &s.dynamic, Retention: s.shape.retention,
-		Observer: &controllerWatch{s.watch, incarnation}, SubscribeBacklog: s.shape.backlog,
+		Observer: &controllerWatch{s.watch, incarnation}, SubscribeBacklog: s.shape.backlog, CommandBacklog: s.shape.queues.commands,
 	})
 	if err != nil {
 		panic(err)
@@ -355,6 +373,7 @@ func (s *computeCluster) settled() bool {
 		s.wanted = slices.Clone(s.replicas)
 		s.dynamic.SetExpiration(false)
 		if s.current != nil {
+			s.current.UpdateConfiguration(protocol.Parameters{MaxBatchSize: protocol.MaxMessage})
 			for _, name := range s.replicas {
 				s.setReplica(s.current, name, true)
 			}

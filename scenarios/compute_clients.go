@@ -191,7 +191,10 @@ func (s *computeCluster) operate(h host.Host, draw *sim.Stream) {
 	case 3:
 		_ = controller.SetReadPolicy(sumsID, compute.LagBy(1+draw.N(4000), 1+draw.N(500)))
 	case 4:
-		controller.UpdateConfiguration(protocol.Parameters{ReportInterval: time.Duration(1+draw.N(100)) * time.Millisecond})
+		controller.UpdateConfiguration(protocol.Parameters{
+			ReportInterval: time.Duration(1+draw.N(100)) * time.Millisecond,
+			MaxBatchSize:   []int{300, 1000, protocol.MaxMessage}[draw.N(3)],
+		})
 	case 5:
 		s.holdOn(h, controller, draw)
 	case 6:

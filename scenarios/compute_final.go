@@ -184,7 +184,8 @@ func (s *computeCluster) subscribeAtLast(controller *compute.Controller, of *com
 	for {
 		err := s.subscribeOnce(ctx, controller, of)
 		// Some runs have room for one batch only, and several may come at once.
-		if !errors.Is(err, compute.ErrFellBehind) {
+		var refused *compute.SubscribeError
+		if !errors.Is(err, compute.ErrFellBehind) && !errors.As(err, &refused) {
 			return err
 		}
 	}

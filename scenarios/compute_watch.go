@@ -162,12 +162,16 @@ func (w *computeWatch) hears(name string, e models.ComputeEpoch, resp protocol.R
 	case protocol.Frontiers:
 		w.model.Hears(name, e, uint64(r.ID), r.Output, w.now())
 	case protocol.SubscribeResponse:
-		upper := persist.Empty()
-		if r.Batch != nil {
-			upper = r.Batch.Upper
-		}
-		w.model.Hears(name, e, uint64(r.ID), upper, w.now())
+		w.model.Hears(name, e, uint64(r.ID), upperOf(r), w.now())
 	}
+}
+
+// upperOf is how far a subscribe is computed, which has nothing more to compute once it has ended.
+func upperOf(r protocol.SubscribeResponse) persist.Frontier {
+	if r.Batch == nil {
+		return persist.Empty()
+	}
+	return r.Batch.Upper
 }
 
 func (w *controllerWatch) created(d *protocol.Dataflow, now models.Moment) {
@@ -221,9 +225,7 @@ func (w *replicaWatch) Observe(e computereplica.Event) {
 		case protocol.PeekResponse:
 			m.Answered(w.name, epochOf(e.Epoch), string(r.ID), now)
 		case protocol.SubscribeResponse:
-			if r.Batch != nil {
-				m.Computed(w.name, epochOf(e.Epoch), uint64(r.ID), r.Batch.Upper, now)
-			}
+			m.Computed(w.name, epochOf(e.Epoch), uint64(r.ID), upperOf(r), now)
 		}
 	}
 }

@@ -28,6 +28,9 @@ type Config struct {
 	// SubscribeBacklog is how many bytes of a subscription's batches may wait to be taken, about, before it ends with
 	// [ErrFellBehind]; one batch may always. Default 64 MiB.
 	SubscribeBacklog int
+	// CommandBacklog is how many commands may wait for a replica beside those that it is told first, before its
+	// connection is given up for the next one, which is told only what still matters. Default 10,000.
+	CommandBacklog int
 	// Observer, if not nil, is told what happens.
 	Observer Observer
 }
@@ -44,6 +47,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.SubscribeBacklog <= 0 {
 		c.SubscribeBacklog = 64 << 20
+	}
+	if c.CommandBacklog <= 0 {
+		c.CommandBacklog = 10_000
 	}
 	if c.Observer == nil {
 		c.Observer = nobody{}

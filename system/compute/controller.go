@@ -40,6 +40,10 @@ type Controller struct {
 	peekCount uint64
 }
 
+// responseQueue is how many responses may wait for the controller. Then no connection is read on, and replicas keep what
+// they have to say.
+const responseQueue = 16
+
 // NewController starts a controller of an instance without replicas and collections, which is read-only.
 func NewController(h host.Host, cfg Config) (*Controller, error) {
 	if cfg.Incarnation <= 0 {
@@ -49,7 +53,7 @@ func NewController(h host.Host, cfg Config) (*Controller, error) {
 		h: h, cfg: cfg.withDefaults(), mu: host.NewMutex(h, "compute controller"), readOnly: true,
 		collections: map[protocol.GlobalID]*collection{}, shards: map[persist.ShardID]*shard{},
 		replicas: map[protocol.ReplicaID]*replica{}, connections: map[protocol.ReplicaID]uint64{},
-		responses: host.NewChan[taggedResponse](h, "compute responses", host.Unbounded),
+		responses: host.NewChan[taggedResponse](h, "compute responses", responseQueue),
 		peeks:     map[protocol.PeekID]*Peek{},
 	}
 	c.life, c.end = host.WithCancel(h, context.Background())

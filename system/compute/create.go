@@ -48,7 +48,7 @@ func (d *Description) dataflow() *protocol.Dataflow {
 
 // CreateDataflow creates a dataflow on all replicas, and returns its AsOf. It waits until the controller holds
 // the shards. It fails with [ErrCollectionExists], [ErrUnknownCollection], [*SinceError], [*SinkError],
-// dataflow's *PlanError, [ErrFenced], [ErrClosed], or as persist does.
+// dataflow's *PlanError, host.ErrTooLong, [ErrFenced], [ErrClosed], or as persist does.
 func (c *Controller) CreateDataflow(ctx context.Context, d Description) (asOf uint64, err error) {
 	if d.Sink.Kind == protocol.Subscribe {
 		return 0, fmt.Errorf("%w, and create it with Subscribe: %v", ErrNotReadable, d.ID)
@@ -137,6 +137,9 @@ func (c *Controller) check(d *Description, flow *protocol.Dataflow) (*collection
 		if _, err := dataflow.NewArrangement(schema, flow.Sink.Key, 0); err != nil {
 			return nil, err
 		}
+	}
+	if err := protocol.Fits(protocol.CreateDataflow{Dataflow: flow}); err != nil {
+		return nil, err
 	}
 	policy := d.Policy
 	if policy == nil {

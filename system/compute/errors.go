@@ -57,6 +57,11 @@ func (e *SinkError) Error() string {
 	return fmt.Sprintf("compute: a dataflow as of %v leaves a gap behind the upper %v of its sink's shard", e.AsOf, e.Upper)
 }
 
+// SubscribeError is why a replica could not go on with a subscribe: a batch was too long, or too many waited to be sent.
+type SubscribeError struct{ Message string }
+
+func (e *SubscribeError) Error() string { return "compute: subscribe: " + e.Message }
+
 // PeekError is a replica's answer to a peek that it can't tell the rows of.
 type PeekError struct{ Message string }
 

@@ -3,6 +3,7 @@ package compute
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/simrun-dev/simrun/system/compute/protocol"
 	"github.com/simrun-dev/simrun/system/dataflow"
@@ -17,6 +18,9 @@ func (c *Controller) maintain() {
 	}
 	if c.h.Buggify("compute/maintenance left out") {
 		return
+	}
+	if c.h.Buggify("compute/maintenance takes long") {
+		c.h.Clock().Sleep(time.Duration(c.h.Rand().IntN(500)) * time.Millisecond)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

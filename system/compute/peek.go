@@ -40,7 +40,7 @@ type peekAnswer struct {
 }
 
 // Peek begins to read a collection as of a time. It fails with [*SinceError], [ErrUnknownCollection],
-// [ErrUnknownReplica], [ErrNotReadable], [ErrNoKey], dataflow's *PlanError, or why the controller has ended.
+// [ErrUnknownReplica], [ErrNotReadable], [ErrNoKey], dataflow's *PlanError, host.ErrTooLong, or why the controller has ended.
 func (c *Controller) Peek(req PeekRequest) (*Peek, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,12 +72,12 @@ func (c *Controller) Peek(req PeekRequest) (*Peek, error) {
 	if at.Before(since) {
 		return nil, &SinceError{Collection: req.Target.String(), AsOf: at, Since: since}
 	}
-	return c.beginPeek(req, target, from.take(at)), nil
+	return c.beginPeek(req, target, from, at)
 }
 
 // PeekLog begins to read what a replica tells of itself, as of the latest time that the controller knows to be
 // complete there. Plan, if not nil, is applied to the rows. It fails with [ErrUnknownReplica], [ErrNoLog], dataflow's
-// *PlanError, or why the controller has ended; waiting for the answer fails with a [*PeekError] too when it comes so
+// *PlanError, host.ErrTooLong, or why the controller has ended; waiting for the answer fails with a [*PeekError] too when it comes so
 // late that the replica has forgotten that time.
 func (c *Controller) PeekLog(id protocol.ReplicaID, log protocol.Log, plan *dataflow.Plan) (*Peek, error) {
 	c.mu.Lock()
@@ -99,20 +99,25 @@ func (c *Controller) PeekLog(id protocol.ReplicaID, log protocol.Log, plan *data
 		}
 	}
 	req := PeekRequest{Target: log.ID(), Timestamp: write - 1, Plan: plan, Replica: id}
-	return c.beginPeek(req, protocol.PeekTarget{ID: log.ID(), Schema: log.Schema()}, newHolders().take(persist.At(write-1))), nil
+	return c.beginPeek(req, protocol.PeekTarget{ID: log.ID(), Schema: log.Schema()}, newHolders(), persist.At(write-1))
 }
 
-// beginPeek asks the replicas. The lock is held.
-func (c *Controller) beginPeek(req PeekRequest, target protocol.PeekTarget, hold *hold) *Peek {
+// beginPeek asks the replicas, with what they read held at a time. The lock is held.
+func (c *Controller) beginPeek(req PeekRequest, target protocol.PeekTarget, from *holders, at protocol.Frontier) (*Peek, error) {
 	c.peekCount++
+	id := protocol.PeekID(fmt.Sprintf("%d-%06d", c.cfg.Incarnation, c.peekCount))
+	cmd := protocol.Peek{ID: id, Target: target, Key: req.Key, Timestamp: req.Timestamp, Plan: req.Plan}
+	if err := protocol.Fits(cmd); err != nil {
+		return nil, err
+	}
 	p := &Peek{
-		c: c, id: protocol.PeekID(fmt.Sprintf("%d-%06d", c.cfg.Incarnation, c.peekCount)), replica: req.Replica, hold: hold,
+		c: c, id: id, replica: req.Replica, hold: from.take(at),
 		answer: host.NewChan[peekAnswer](c.h, "compute peek", 1),
 	}
 	c.peeks[p.id] = p
 	c.cfg.Observer.Observe(PeekBegun{p.id, req.Target, req.Timestamp})
-	c.send(protocol.Peek{ID: p.id, Target: target, Key: req.Key, Timestamp: req.Timestamp, Plan: req.Plan})
-	return p
+	c.send(cmd)
+	return p, nil
 }
 
 // ID names the peek.

@@ -43,13 +43,14 @@ func (c *Controller) addReplica(id protocol.ReplicaID, config ReplicaConfig, met
 		epoch:       protocol.Epoch{Controller: c.cfg.Incarnation, Replica: c.connections[id]},
 		collections: map[protocol.GlobalID]*replicaCollection{}, logs: map[protocol.GlobalID]protocol.Frontier{},
 	}
+	c.history.Reduce()
+	commands := c.history.Commands()
 	r.client = spawnReplicaTask(&ReplicaTask{
 		h: c.h, replicaID: id, config: config, buildInfo: c.cfg.Build, responseTx: c.responses, epoch: r.epoch,
 		metrics: metrics, dyncfg: c.cfg.Dynamic, observer: c.cfg.Observer,
-	}, c.life)
+	}, c.life, len(commands)+c.cfg.CommandBacklog)
 	c.cfg.Observer.Observe(ReplicaSpawned{id, r.epoch})
-	c.history.Reduce()
-	for _, cmd := range c.history.Commands() {
+	for _, cmd := range commands {
 		r.client.send(cmd)
 	}
 	for _, id := range c.order {

@@ -60,7 +60,7 @@ func (t *ReplicaTask) run() {
 	}
 	switch {
 	case t.life.Err() != nil:
-		t.h.Logf("compute: replica %s, epoch %v: dropped", t.replicaID, t.epoch)
+		t.h.Logf("compute: replica %s, epoch %v: given up", t.replicaID, t.epoch)
 	case err != nil:
 		t.h.Logf("compute: replica %s, epoch %v: failed: %v", t.replicaID, t.epoch, err)
 	default:
@@ -152,8 +152,9 @@ func (t *ReplicaTask) runMessageLoop(client *SequentialHydration) error {
 				return fmt.Errorf("receive: %w", in.err)
 			}
 			t.observeResponse(in.response)
-			if !t.responseTx.Offer(taggedResponse{t.replicaID, t.epoch.Replica, in.response}) {
-				return nil
+			t.h.Sometimes("compute: a response waits for a busy controller", t.responseTx.Len() >= responseQueue)
+			if err := t.responseTx.SendContext(t.life, taggedResponse{t.replicaID, t.epoch.Replica, in.response}); err != nil {
+				return err
 			}
 			if err := client.absorb(in.response); err != nil {
 				return fmt.Errorf("send: %w", err)
@@ -196,11 +197,15 @@ func (t *ReplicaTask) observeResponse(r protocol.Response) {
 type replicaClient struct {
 	task *ReplicaTask
 	end  context.CancelFunc
+	// backlog is how many commands may wait to be sent.
+	backlog int
+	// behind: more would have waited, and the task was given up.
+	behind bool
 }
 
-// spawnReplicaTask starts a task.
-func spawnReplicaTask(t *ReplicaTask, life context.Context) *replicaClient {
-	c := &replicaClient{task: t}
+// spawnReplicaTask starts a task, for which so many commands may wait.
+func spawnReplicaTask(t *ReplicaTask, life context.Context, backlog int) *replicaClient {
+	c := &replicaClient{task: t, backlog: backlog}
 	t.life, c.end = host.WithCancel(t.h, life)
 	t.commandRx = host.NewChan[protocol.Command](t.h, "compute commands for "+string(t.replicaID), host.Unbounded)
 	t.connected = host.NewChan[struct{}](t.h, "compute connected", 0)
@@ -209,8 +214,19 @@ func spawnReplicaTask(t *ReplicaTask, life context.Context) *replicaClient {
 	return c
 }
 
-// send queues a command. A task that has ended does not miss it: the next one is given the history.
+// send queues a command. A task that has ended does not miss it: the next one is given the history. It forgets what no
+// longer matters, as a queue does not, so that a task which can't keep up, or finds nobody, is given up for the next one.
 func (c *replicaClient) send(cmd protocol.Command) {
+	switch {
+	case c.behind || c.failed():
+		return
+	case c.task.commandRx.Len() >= c.backlog:
+		c.task.h.Sometimes("compute: a replica fell behind with commands", true)
+		c.task.h.Logf("compute: replica %s, epoch %v: %d commands wait, and the connection is given up", c.task.replicaID, c.task.epoch, c.backlog)
+		c.behind = true
+		c.end()
+		return
+	}
 	c.task.commandRx.Send(cmd)
 	c.task.metrics.CommandQueue.Store(int64(c.task.commandRx.Len()))
 }

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func spawn(w *sim.World, responses *host.Chan[taggedResponse]) *replicaClient {
 		h: w.Host(), replicaID: "r", config: ReplicaConfig{Address: "r:compute"}, buildInfo: protocol.BuildInfo{Version: "1"},
 		responseTx: responses, epoch: protocol.Epoch{Controller: 1, Replica: 9}, metrics: &ReplicaMetrics{},
 		dyncfg: &DynamicConfig{}, observer: nobody{},
-	}, background)
+	}, background, 100)
 }
 
 // A task connects for as long as it takes, forwards in order what was queued meanwhile, and returns responses
@@ -139,4 +140,42 @@ func TestReplicaTaskEndsWithItsConnection(t *testing.T) {
 		}
 	})
 	require.NoError(t, w.Run())
+}
+
+// While the controller is busy responses stay on the connection, but for a few, and all come in the end.
+func TestResponsesWaitForTheController(t *testing.T) {
+	const all, length = 60, 100_000
+	w := sim.New(sim.Config{Seed: 1, MaxTime: time.Hour})
+	defer w.Close()
+	sent := 0
+	w.NewNode("r", func(h host.Host) {
+		l, err := h.Net().Listen("compute")
+		require.NoError(t, err)
+		raw, err := l.Accept(background)
+		require.NoError(t, err)
+		conn, err := protocol.Accept(background, h, raw, protocol.BuildInfo{Version: "1"})
+		require.NoError(t, err)
+		for range all {
+			require.NoError(t, conn.SendResponse(background, protocol.PeekResponse{ID: "p", Error: strings.Repeat("x", length)}))
+			sent++
+		}
+		_, err = conn.RecvCommand(background)
+		require.Error(t, err)
+	})
+	w.Go("test", func() {
+		responses := host.NewChan[taggedResponse](w.Host(), "responses", responseQueue)
+		c := spawn(w, responses)
+		w.Sleep(time.Minute)
+		require.True(t, c.connected(), "nobody takes the other for dead")
+		// In the two queues, in hand of the two tasks, and under way.
+		require.LessOrEqual(t, sent, responseQueue+receivedQueue+2+3)
+		for range all {
+			_, ok := responses.Recv()
+			require.True(t, ok)
+		}
+		require.Equal(t, all, sent)
+		c.end()
+	})
+	require.NoError(t, w.Run())
+	require.Positive(t, w.Sometimes()["compute: a response waits for a busy controller"])
 }

@@ -26,10 +26,13 @@ type received struct {
 	err      error
 }
 
+// receivedQueue is how many responses may wait for the task. Then the connection is not read on.
+const receivedQueue = 4
+
 func newSequentialHydration(h host.Host, life context.Context, conn *protocol.Conn, concurrency func() int, metrics *ReplicaMetrics) *SequentialHydration {
 	s := &SequentialHydration{
 		h: h, conn: conn, policy: newHydration(concurrency), metrics: metrics,
-		received: host.NewChan[received](h, "compute responses of "+conn.RemoteAddr(), host.Unbounded),
+		received: host.NewChan[received](h, "compute responses of "+conn.RemoteAddr(), receivedQueue),
 	}
 	s.life, s.end = host.WithCancel(h, life)
 	h.Go("compute receive from "+conn.RemoteAddr(), s.receive)
@@ -40,8 +43,7 @@ func (s *SequentialHydration) receive() {
 	defer s.end()
 	for {
 		r, err := s.conn.RecvResponse(s.life)
-		s.received.Send(received{r, err})
-		if err != nil {
+		if s.received.SendContext(s.life, received{r, err}) != nil || err != nil {
 			return
 		}
 	}

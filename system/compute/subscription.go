@@ -41,8 +41,8 @@ func (s *Subscription) AsOf() uint64 { return s.asOf }
 
 // Next waits for the next batch. Its Lower is the Upper of the one before, that of the first one the frontier
 // of the minimal time; its updates' times lie between its bounds. It fails with io.EOF after the last
-// one, whose Upper is empty, with [ErrDropped], with [ErrFellBehind], after which the collection is dropped, why the
-// controller has ended, or ctx's error.
+// one, whose Upper is empty, with [ErrDropped], with [ErrFellBehind] or a [*SubscribeError], after which the collection
+// is dropped, why the controller has ended, or ctx's error.
 func (s *Subscription) Next(ctx context.Context) (*protocol.SubscribeBatch, error) {
 	b, ok, err := s.batches.RecvContext(ctx)
 	if err != nil {
@@ -53,21 +53,8 @@ func (s *Subscription) Next(ctx context.Context) (*protocol.SubscribeBatch, erro
 	if !ok {
 		return nil, s.reason
 	}
-	s.waiting -= sizeOf(b)
+	s.waiting -= b.Size()
 	return b, nil
-}
-
-// sizeOf is about what a batch takes, in bytes.
-func sizeOf(b *protocol.SubscribeBatch) int {
-	const record = 48
-	size := record * (1 + len(b.Updates) + len(b.Errors))
-	for _, u := range b.Updates {
-		size += len(u.Row)
-	}
-	for _, u := range b.Errors {
-		size += len(u.Err.Where)
-	}
-	return size
 }
 
 // finish ends the subscription. The lock is held.
@@ -81,6 +68,13 @@ func (s *Subscription) finish(reason error) {
 // handleSubscribeResponse takes in a batch, or that the subscribe was dropped, and passes on what is new.
 func (c *Controller) handleSubscribeResponse(r *replica, rc *replicaCollection, resp protocol.SubscribeResponse) {
 	col := c.collections[resp.ID]
+	if resp.Error != "" {
+		c.h.Sometimes("compute: a replica could not go on with a subscribe", true)
+		if !col.dropped {
+			c.drop(col, &SubscribeError{resp.Error})
+		}
+		return // how far the replica is it tells once it has dropped it
+	}
 	if resp.Batch == nil {
 		c.updateReplica(r, rc, done(resp.ID))
 		return
@@ -120,7 +114,7 @@ func (s *Subscription) merge(b *protocol.SubscribeBatch) (room bool) {
 			next.Errors = append(next.Errors, u)
 		}
 	}
-	size := sizeOf(next)
+	size := next.Size()
 	if s.waiting > 0 && s.waiting+size > s.c.cfg.SubscribeBacklog {
 		return false
 	}

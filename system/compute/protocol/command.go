@@ -49,10 +49,14 @@ type UpdateConfiguration struct{ Parameters Parameters }
 
 // Parameters are those of a replica that can change. Zero fields leave what is.
 type Parameters struct {
-	// MaxResultSize bounds the rows of a peek's answer, in bytes.
+	// MaxResultSize bounds the rows of a peek's answer, in bytes. What is longer makes an error of the answer, as does
+	// what is too long for a message.
 	MaxResultSize int `cbor:"1,keyasint,omitempty"`
 	// ReportInterval is how long a replica collects changes of frontiers before it sends them.
 	ReportInterval time.Duration `cbor:"2,keyasint,omitempty"`
+	// MaxBatchSize bounds a batch of a subscribe, in bytes, about. A longer one ends the subscribe with an error, as
+	// does one that is too long for a message.
+	MaxBatchSize int `cbor:"3,keyasint,omitempty"`
 }
 
 // Merge is p with what q sets.
@@ -62,6 +66,9 @@ func (p Parameters) Merge(q Parameters) Parameters {
 	}
 	if q.ReportInterval != 0 {
 		p.ReportInterval = q.ReportInterval
+	}
+	if q.MaxBatchSize != 0 {
+		p.MaxBatchSize = q.MaxBatchSize
 	}
 	return p
 }

@@ -16,8 +16,6 @@ const (
 	silence = 5 * time.Second
 	// frame is how many bytes of a message travel together at most.
 	frame = 32 << 10
-	// messageLimit bounds what a peer can make this end keep in memory.
-	messageLimit = 256 << 20
 )
 
 // ErrSilent: nothing was heard of the peer for so long that it is taken for dead.
@@ -40,10 +38,11 @@ type Conn struct {
 	sending *host.Mutex
 	idle    bool // nothing was sent since the last keepalive was due; guarded by sending
 	frame   int
+	longest int // message
 }
 
 func newConn(h host.Host, c host.Conn) *Conn {
-	conn := &Conn{h: h, c: c, sending: host.NewMutex(h, "compute send to "+c.RemoteAddr()), frame: frame}
+	conn := &Conn{h: h, c: c, sending: host.NewMutex(h, "compute send to "+c.RemoteAddr()), frame: frame, longest: MaxMessage}
 	if h.Buggify("compute/tiny frames") {
 		conn.frame = 1 + h.Rand().IntN(64)
 	}
@@ -61,7 +60,8 @@ func (c *Conn) Close() {
 // RemoteAddr is the other end's address.
 func (c *Conn) RemoteAddr() string { return c.c.RemoteAddr() }
 
-// SendCommand sends a command. The errors are those of host.Conn.
+// SendCommand sends a command. The errors are those of host.Conn. One that is host.ErrTooLong, for a command that does
+// not [Fits], leaves the connection as it was.
 func (c *Conn) SendCommand(ctx context.Context, cmd Command) error {
 	return c.send(ctx, EncodeCommand(cmd))
 }
@@ -76,7 +76,8 @@ func (c *Conn) RecvCommand(ctx context.Context) (Command, error) {
 	return DecodeCommand(p)
 }
 
-// SendResponse sends a response. The errors are those of host.Conn.
+// SendResponse sends a response. The errors are those of host.Conn. One that is host.ErrTooLong, for a response of more
+// than [MaxMessage], leaves the connection as it was.
 func (c *Conn) SendResponse(ctx context.Context, r Response) error {
 	return c.send(ctx, EncodeResponse(r))
 }
@@ -92,6 +93,9 @@ func (c *Conn) RecvResponse(ctx context.Context) (Response, error) {
 }
 
 func (c *Conn) send(ctx context.Context, msg []byte) error {
+	if err := fits(len(msg), c.longest); err != nil {
+		return err
+	}
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	c.idle = false
@@ -123,8 +127,8 @@ func (c *Conn) recv(ctx context.Context) ([]byte, error) {
 			return nil, fmt.Errorf("%w: no frame", ErrMalformed)
 		case p[0] == frameAlive:
 			continue
-		case len(msg)+len(p) > messageLimit:
-			return nil, fmt.Errorf("%w: longer than %d bytes", ErrMalformed, messageLimit)
+		case len(msg)+len(p)-1 > c.longest:
+			return nil, fmt.Errorf("%w: longer than %d bytes", ErrMalformed, c.longest)
 		case msg == nil:
 			msg = p[1:]
 		default:

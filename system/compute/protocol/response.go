@@ -25,12 +25,14 @@ type PeekResponse struct {
 	Canceled bool
 }
 
-// SubscribeResponse is either a batch, or that there will be no more from the subscribe.
+// SubscribeResponse is a batch, or that there will be no more from the subscribe.
 type SubscribeResponse struct {
 	ID    GlobalID
 	Batch *SubscribeBatch
 	// DroppedAt is the upper of the last batch, when the subscribe was dropped before its end.
 	DroppedAt *Frontier
+	// Error is why there will be no more batches, though the subscribe was not dropped. It is to be.
+	Error string `cbor:",omitempty"`
 }
 
 // SubscribeBatch is a subscribe's output of the times in [Lower, Upper). The first one's Lower is the

@@ -17,12 +17,33 @@ type Config struct {
 	Persist *persist.Client
 	// Workers is how many share the replica's work, each with its part of the rows. Default 1.
 	Workers int
+	// InputBacklog is how many bytes of what was read from shards may wait to be worked off, about, before no more is
+	// read. Default 64 MiB.
+	InputBacklog int
+	// ResponseBacklog is how many bytes of responses may wait to be sent on a connection, about, before peeks are answered
+	// later. Subscribes that would make it twice as many end with an error, though one batch may always wait. When so many
+	// bytes of frontiers wait the connection is given up. Default 64 MiB.
+	ResponseBacklog int
 	// Observer, if not nil, is told what happens.
 	Observer Observer
 }
 
+func (c Config) withDefaults() Config {
+	c.Workers = max(c.Workers, 1)
+	if c.InputBacklog <= 0 {
+		c.InputBacklog = 64 << 20
+	}
+	if c.ResponseBacklog <= 0 {
+		c.ResponseBacklog = 64 << 20
+	}
+	if c.Observer == nil {
+		c.Observer = nobody{}
+	}
+	return c
+}
+
 // What parameters are until a controller sets them.
-var defaults = protocol.Parameters{MaxResultSize: 16 << 20, ReportInterval: 10 * time.Millisecond}
+var defaults = protocol.Parameters{MaxResultSize: 16 << 20, ReportInterval: 10 * time.Millisecond, MaxBatchSize: protocol.MaxMessage}
 
 const (
 	// defaultBudget is that of a controller that sets none.

@@ -18,8 +18,10 @@ type peek struct {
 	// target is the index; nil for the peek of a shard.
 	target   *collection
 	orphaned bool // the index was dropped
-	life     context.Context
-	end      context.CancelFunc
+	// found is what the shard holds; nil as long as it is being read.
+	found *protocol.PeekResponse
+	life  context.Context
+	end   context.CancelFunc
 }
 
 // peek takes a peek. From here on its index keeps the history that it needs.
@@ -40,10 +42,16 @@ func (w *worker) peek(cmd protocol.Peek) {
 	w.h.Sometimes("compute: a peek has to wait for its time", p.target.index.Upper().LessEqual(cmd.Timestamp))
 }
 
-// answerPeeks answers those whose time has come.
+// answerPeeks answers those whose time has come, as long as there is room for answers.
 func (w *worker) answerPeeks() {
 	for _, p := range slices.Clone(w.peeks) {
+		if w.conn != nil && !w.conn.hasRoom() {
+			w.h.Sometimes("compute: the answer to a peek waits for room", true)
+			return
+		}
 		switch {
+		case p.found != nil:
+			w.answer(p, *p.found)
 		case p.target == nil:
 		case p.orphaned:
 			w.answer(p, protocol.PeekResponse{Error: fmt.Sprintf("index %v was dropped", p.cmd.Target.ID)})
@@ -120,8 +128,8 @@ func finish(cmd protocol.Peek, r protocol.PeekResponse, limit int) protocol.Peek
 	for _, row := range r.Rows {
 		size += len(row.Row)
 	}
-	if size > limit {
-		return protocol.PeekResponse{ID: r.ID, Error: fmt.Sprintf("the result has %d bytes, which is more than %d", size, limit)}
+	if size > limit || protocol.SizeOf(r) > protocol.MaxMessage {
+		return protocol.PeekResponse{ID: r.ID, Error: fmt.Sprintf("the result has %d bytes, which is more than %d, or too many rows for a message: %d", size, limit, len(r.Rows))}
 	}
 	return r
 }
@@ -160,13 +168,15 @@ func (w *worker) peekShard(p *peek) {
 		var since *persist.SinceError
 		switch {
 		case p.life.Err() != nil: // it was cancelled or forgotten
+			return
 		case errors.As(err, &since):
 			w.observe(ReadRefused{Epoch: w.epoch(), Peek: p.cmd.ID, From: string(p.cmd.Target.Shard), AsOf: since.AsOf, Since: since.Since})
-			w.answer(p, protocol.PeekResponse{Error: err.Error()})
+			p.found = &protocol.PeekResponse{Error: err.Error()}
 		case err != nil:
-			w.answer(p, protocol.PeekResponse{Error: err.Error()})
+			p.found = &protocol.PeekResponse{Error: err.Error()}
 		default:
-			w.answer(p, found(counts(updates)))
+			rows := found(counts(updates))
+			p.found = &rows
 		}
 	})
 }

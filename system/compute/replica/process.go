@@ -16,6 +16,8 @@ type process struct {
 	s       *Server
 	h       host.Host
 	workers []*worker
+	// pressure is what waits for the workers.
+	pressure *pressure
 
 	mu       *host.Mutex
 	highest  protocol.Epoch // of all connections that were accepted
@@ -48,7 +50,7 @@ type flow struct {
 }
 
 func newProcess(s *Server, workers int) *process {
-	p := &process{s: s, h: s.h, mu: host.NewMutex(s.h, "compute process"), params: defaults}
+	p := &process{s: s, h: s.h, mu: host.NewMutex(s.h, "compute process"), params: defaults, pressure: newPressure(s.h, s.cfg.InputBacklog)}
 	p.life, p.end = host.WithCancel(s.h, s.life)
 	for i := range workers {
 		p.workers = append(p.workers, newWorker(p, i))
@@ -253,7 +255,7 @@ func (p *process) refused(generation uint64) {
 func (p *process) answer(part int, c *connection, r protocol.Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c == nil || p.conn != c {
+	if c == nil || p.conn != c || c.given {
 		return
 	}
 	whole, err := p.parts.Absorb(part, r)
@@ -261,13 +263,29 @@ func (p *process) answer(part int, c *connection, r protocol.Response) {
 	if whole == nil {
 		return
 	}
-	if rows, ok := whole.(protocol.PeekResponse); ok {
-		cmd := p.peeks[rows.ID]
-		delete(p.peeks, rows.ID)
-		whole = finish(cmd, rows, p.params.MaxResultSize)
+	switch r := whole.(type) {
+	case protocol.PeekResponse:
+		cmd := p.peeks[r.ID]
+		delete(p.peeks, r.ID)
+		whole = finish(cmd, r, p.params.MaxResultSize)
+	case protocol.SubscribeResponse:
+		r, wanted := c.subscribed(r, p.params.MaxBatchSize)
+		if !wanted {
+			return
+		}
+		whole = r
 	}
-	p.s.cfg.Observer.Observe(Sent{c.epoch, whole})
-	c.responses.Send(whole)
+	if c.admits(p.h, whole) {
+		p.s.cfg.Observer.Observe(Sent{c.epoch, whole})
+		c.send(whole)
+	}
+}
+
+// relieved has the workers look whether peeks can be answered.
+func (p *process) relieved() {
+	for _, w := range p.workers {
+		w.post(func(*worker) {})
+	}
 }
 
 // halt forgets everything, as if the process had been started anew, and makes the controller come back. It

@@ -17,6 +17,7 @@ func (p *process) reconcile(commands []protocol.Command) {
 			return
 		}
 	}
+	p.params = defaults // those of the controller before are not this one's
 	event := Reconciled{Epoch: p.conn.epoch}
 	retained := p.retainable(commands)
 	p.flows = slices.DeleteFunc(p.flows, func(f *flow) bool {
@@ -75,7 +76,7 @@ func importsAll(d *protocol.Dataflow, retained map[protocol.GlobalID]*protocol.D
 
 // reconcile has a worker serve a new connection, and go on with those of its collections that are retained.
 func (w *worker) reconcile(conn *connection, retained map[protocol.GlobalID]*protocol.Dataflow) {
-	w.conn = conn
+	w.conn, w.params = conn, defaults
 	for _, p := range w.peeks { // the controller asks again for what it still wants
 		p.end()
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"github.com/simrun-dev/simrun/system/compute/protocol"
 	"github.com/simrun-dev/simrun/system/host"
@@ -24,16 +23,14 @@ type Server struct {
 // Serve starts a replica. When it returns the port accepts connections; the work is done by tasks that
 // end with the process or with Close.
 func Serve(h host.Host, cfg Config) (*Server, error) {
-	if cfg.Observer == nil {
-		cfg.Observer = nobody{}
-	}
+	cfg = cfg.withDefaults()
 	listener, err := h.Net().Listen(cfg.Port)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{h: h, cfg: cfg, listener: listener, tasks: host.NewWaitGroup(h, "compute replica")}
 	s.life, s.end = host.WithCancel(h, context.Background())
-	s.process = newProcess(s, max(cfg.Workers, 1))
+	s.process = newProcess(s, cfg.Workers)
 	s.tasks.Go(h, "compute accept", s.accept)
 	for _, w := range s.process.workers {
 		s.tasks.Go(h, "compute worker", w.run)
@@ -77,9 +74,7 @@ func (s *Server) serve(raw host.Conn) {
 		return
 	}
 	defer conn.Close()
-	c := &connection{
-		epoch: timely.Epoch, end: cancel, responses: host.NewChan[protocol.Response](s.h, "compute responses", host.Unbounded),
-	}
+	c := newConnection(s.h, timely.Epoch, cancel, s.cfg.ResponseBacklog)
 	if stale := s.process.admit(c, timely); stale != nil {
 		s.h.Sometimes("compute: a replica refused a stale epoch", true)
 		s.h.Logf("compute: the controller at %s is not served: %v", conn.RemoteAddr(), stale)
@@ -89,7 +84,7 @@ func (s *Server) serve(raw host.Conn) {
 	defer s.process.disconnect(c)
 	s.h.Go("compute respond "+conn.RemoteAddr(), func() {
 		defer cancel()
-		c.respond(ctx, s.h, conn)
+		c.respond(ctx, s.h, conn, s.process.relieved)
 	})
 	err = s.receive(ctx, conn, c)
 	if ctx.Err() == nil && !errors.Is(err, io.EOF) {
@@ -123,31 +118,5 @@ func (s *Server) receive(ctx context.Context, conn *protocol.Conn, c *connection
 			return err
 		}
 		s.process.command(c, cmd)
-	}
-}
-
-// connection is a controller's connection.
-type connection struct {
-	epoch     protocol.Epoch
-	end       func()
-	responses *host.Chan[protocol.Response]
-	// initialized: the commands of the initialisation are complete. Until then they are collected.
-	initialized bool
-	collected   []protocol.Command
-}
-
-// respond sends responses until the connection ends.
-func (c *connection) respond(ctx context.Context, h host.Host, conn *protocol.Conn) {
-	for {
-		r, _, err := c.responses.RecvContext(ctx)
-		if err != nil {
-			return
-		}
-		if h.Buggify("compute/slow responses") {
-			h.Clock().Sleep(time.Duration(h.Rand().IntN(20)) * time.Millisecond)
-		}
-		if err := conn.SendResponse(ctx, r); err != nil {
-			return
-		}
 	}
 }

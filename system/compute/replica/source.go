@@ -46,11 +46,15 @@ func (c *collection) follow(s protocol.ShardImport) {
 	c.tasks++
 	asOf := timeOf(c.desc.AsOf)
 	c.w.h.Go("compute read "+string(s.Shard), func() {
-		if c.w.h.Buggify("compute/slow hydration") {
+		late := c.w.h.Buggify("compute/slow hydration")
+		c.w.h.Sometimes("compute: a dataflow begins to read late", late)
+		if late {
 			c.w.h.Clock().Sleep(time.Duration(c.w.h.Rand().IntN(3000)) * time.Millisecond)
 		}
 		err := listen(r.life, c.w, s.Shard, func(persist.Frontier) (uint64, bool) { return asOf, true }, func(e persist.Event) {
-			c.w.post(func(*worker) { r.take(s.Name, e) })
+			if c.w.p.pressure.wait(r.life) == nil { // else there is nothing more to come
+				c.w.hand(bytesRead(e), func(*worker) { r.take(s.Name, e) })
+			}
 		})
 		c.w.post(func(*worker) { r.ended(s, asOf, err) })
 	})

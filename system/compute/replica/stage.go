@@ -90,7 +90,7 @@ func (c *collection) deal(stage, input, producer int, parts []dataflow.Output) {
 			continue
 		}
 		generation := c.generation
-		c.w.p.workers[number].post(func(w *worker) { w.exchange(generation, e) })
+		c.w.p.workers[number].hand(bytesOf(part), func(w *worker) { w.exchange(generation, e) })
 	}
 }
 

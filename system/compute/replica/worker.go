@@ -36,6 +36,9 @@ type worker struct {
 	generation uint64
 	early      map[uint64][]exchanged
 
+	// taken is how many bytes of what was handed to the worker are not worked off yet.
+	taken int64
+
 	// life is until everything is forgotten.
 	life      context.Context
 	reporting bool // a report is due
@@ -59,6 +62,15 @@ func newWorker(p *process, number int) *worker {
 
 // post makes the worker do something.
 func (w *worker) post(fn func(*worker)) { w.inbox.Send(fn) }
+
+// hand makes the worker take something in, of so many bytes, that it has to work off.
+func (w *worker) hand(bytes int64, fn func(*worker)) {
+	w.p.pressure.add(bytes)
+	w.post(func(w *worker) {
+		w.taken += bytes
+		fn(w)
+	})
+}
 
 // after makes it do something later, unless it has forgotten everything by then.
 func (w *worker) after(d time.Duration, fn func(*worker)) {
@@ -86,6 +98,10 @@ func (w *worker) run() {
 			fn(w)
 		}
 		busy := w.step()
+		if !busy && w.taken > 0 {
+			w.p.pressure.sub(w.taken)
+			w.taken = 0
+		}
 		w.answerPeeks()
 		w.reportSoon()
 		switch {

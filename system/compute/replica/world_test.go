@@ -55,14 +55,23 @@ func inLab(t testing.TB, fn func(l *lab)) {
 }
 
 func withWorkers(t testing.TB, workers int, fn func(l *lab)) {
+	withConfig(t, replica.Config{Workers: workers}, fn)
+}
+
+// withConfig runs fn with a replica of which some is set.
+func withConfig(t testing.TB, cfg replica.Config, fn func(l *lab)) {
 	w := sim.New(sim.Config{Seed: 1, MaxTime: time.Hour})
 	defer w.Close()
-	l := &lab{t: t, w: w}
+	(&lab{t: t, w: w}).run(cfg, fn)
+}
+
+func (l *lab) run(cfg replica.Config, fn func(l *lab)) {
+	t, w := l.t, l.w
 	w.NewNode("replica", func(h host.Host) {
 		l.blob, l.cons = persist.NewMemBlob(h), persist.NewMemConsensus(h)
-		server, err := replica.Serve(h, replica.Config{
-			Port: "compute", Build: build, Persist: persist.NewClient(h, l.blob, l.cons, persist.Config{}), Workers: workers, Observer: l,
-		})
+		cfg.Port, cfg.Build, cfg.Observer = "compute", build, l
+		cfg.Persist = persist.NewClient(h, l.blob, l.cons, persist.Config{})
+		server, err := replica.Serve(h, cfg)
 		require.NoError(t, err)
 		l.server = server
 		_, err = persist.NewClient(h, l.blob, l.cons, persist.Config{}).OpenCritical(background, "s", "test", 1)
