@@ -474,3 +474,38 @@ func TestSharedReading(t *testing.T) {
 		require.NotZero(t, l.w.Sometimes()["compute: a dataflow came to share the reading of a shard"])
 	})
 }
+
+// A dataflow that has not begun to read when the next connection asks for it as of a later time, by which nobody holds the
+// shard as of the earlier time any more, begins at the later one.
+func TestRetainedDataflowBeginsLater(t *testing.T) {
+	later := 0
+	for seed := range uint64(40) { // in some of which reading begins late
+		w := sim.New(sim.Config{Seed: seed, Buggify: true, MaxTime: time.Hour})
+		l := &lab{t: t, w: w}
+		l.run(replica.Config{Workers: 1 + int(seed%3)}, func(l *lab) {
+			l.write(3, 7)
+			l.write(5, 8)
+			l.dial(epoch(1, 1), index(1, 3), protocol.Schedule{ID: 1}, complete)
+			for last[replica.Scheduled](l).ID != 1 {
+				l.host().Clock().Sleep(time.Millisecond)
+			}
+			c := l.dial(epoch(1, 2), index(1, 5), protocol.Schedule{ID: 1}, complete)
+			for last[replica.Reconciled](l).Epoch != epoch(1, 2) {
+				l.host().Clock().Sleep(time.Millisecond)
+			}
+			client := persist.NewClient(l.host(), l.blob, l.cons, persist.Config{})
+			holder, err := client.OpenCritical(background, "s", "test", 1)
+			require.NoError(t, err)
+			_, err = holder.CompareAndDowngradeSince(background, 1, 1, persist.At(5))
+			require.NoError(t, err)
+			c.send(protocol.Peek{ID: "p", Target: protocol.PeekTarget{ID: 1, Schema: numbers}, Timestamp: 5})
+			rows := until(c, func(protocol.PeekResponse) bool { return true }).Rows
+			require.Equal(t, []dataflow.RowCount{{Row: number(7), Count: 1}, {Row: number(8), Count: 1}}, rows)
+			require.Equal(t, []protocol.GlobalID{1}, last[replica.Reconciled](l).Retained)
+			require.Zero(t, count[replica.ReadRefused](l))
+		})
+		later += w.Sometimes()["compute: a retained dataflow had to begin later"]
+		w.Close()
+	}
+	require.Positive(t, later)
+}
