@@ -142,6 +142,7 @@ func (w *World) leave(t *task) {
 }
 
 func (w *World) ended(t *task) {
+	t.fn = nil // where it waited last may still refer to the task, but not to what it did
 	t.proc.unlink(t)
 	w.liveTasks--
 }
