@@ -34,6 +34,14 @@
 // fences the old one out, which ends with [ErrFenced]. Its caller creates the dataflows again, and
 // the replicas keep what is the same.
 //
+// # What may wait
+//
+// Everything that waits is bounded. While the controller is busy it reads no connection; a replica that keeps up so
+// badly that its commands pile up is given up, and its next connection is told only what still matters. A replica reads
+// shards only as fast as its workers work, and answers peeks only while there is room for answers. What is too long for
+// a message, or for the room that there is, fails alone: a peek with a [*PeekError], a subscribe with a
+// [*SubscribeError] or [ErrFellBehind], a dataflow or a peek that is asked for with host.ErrTooLong.
+//
 // What a replica tells of itself, how far its collections are, what its operators hold and which peeks are under
 // way, is read with [Controller.PeekLog].
 //

@@ -19,6 +19,10 @@
 // shard that dataflows read, on one of the workers (source.go), one for a shard's sink, one for each peek of a
 // shard. Between two looks into the inbox each dataflow does a bounded amount of work.
 //
+// Those that read shards wait while more than [Config.InputBacklog] bytes are not worked off (pressure.go): workers
+// themselves never wait, for each other or for a controller. How much waits for a controller is bounded by
+// [Config.ResponseBacklog] (respond.go).
+//
 // The state outlives connections. On a new one the process collects commands until the controller
 // says that they are complete, compares what they ask for with what there is, keeps the dataflows that
 // are the same and can be read as of the times asked for, and drops all others (reconcile.go). A

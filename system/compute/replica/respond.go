@@ -97,10 +97,9 @@ func (c *connection) respond(ctx context.Context, h host.Host, conn *protocol.Co
 		if err != nil {
 			return
 		}
-		full := !c.hasRoom()
 		c.news.Add(-newsOf(r))
-		c.waiting.Add(-int64(protocol.SizeOf(r)))
-		if full && c.hasRoom() {
+		size := int64(protocol.SizeOf(r))
+		if waiting := c.waiting.Add(-size); waiting < c.limit && waiting+size >= c.limit {
 			relieved()
 		}
 		if h.Buggify("compute/slow responses") {
