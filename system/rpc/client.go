@@ -57,7 +57,8 @@ func (c *Client) Close() { c.end() }
 
 var errCallTimeout = errors.New("no answer within the client's CallTimeout")
 
-func (c *Client) call(ctx context.Context, method string, body []byte) ([]byte, error) {
+// call makes a call whose encoded body is in s.
+func (c *Client) call(ctx context.Context, method string, s *scratch) ([]byte, error) {
 	caller := ctx
 	ctx, cancel := c.h.Clock().WithTimeout(ctx, c.opts.CallTimeout)
 	defer cancel()
@@ -82,7 +83,7 @@ func (c *Client) call(ctx context.Context, method string, body []byte) ([]byte, 
 	}
 	defer l.finish(p)
 	// A Send that failed may have put the message on its way all the same.
-	if err := l.conn.Send(ctx, request{ID: p.id, Method: method, Body: body}.encode()); err != nil {
+	if err := l.conn.Send(ctx, s.request(p.id, method)); err != nil {
 		if ctx.Err() == nil {
 			l.breakOff(err) // the next call dials anew, whether or not the reader knows yet
 		}

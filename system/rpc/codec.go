@@ -8,10 +8,10 @@ import (
 
 // Strings travel as byte strings, so that they may hold any bytes.
 var (
-	encoding = mustMode(func() (cbor.EncMode, error) {
+	encoding = mustMode(func() (cbor.UserBufferEncMode, error) {
 		opts := cbor.CoreDetEncOptions()
 		opts.String = cbor.StringToByteString
-		return opts.EncMode()
+		return opts.UserBufferEncMode()
 	})
 	decoding = mustMode(func() (cbor.DecMode, error) {
 		return cbor.DecOptions{

@@ -40,9 +40,8 @@ var null = []byte{cborNull}
 
 var errEnvelope = errors.New("rpc: the message is none of this protocol")
 
-// encode returns the message.
-func (r request) encode() []byte {
-	p := make([]byte, 0, 1+9+9+len(r.Method)+len(r.Body))
+// appendTo adds the message to p.
+func (r request) appendTo(p []byte) []byte {
 	p = appendHead(p, majorArray, 3)
 	p = appendHead(p, majorUint, r.ID)
 	p = append(appendHead(p, majorBytes, uint64(len(r.Method))), r.Method...)
@@ -58,8 +57,8 @@ func decodeRequest(p []byte) (r request, err error) {
 	return r, m.err()
 }
 
-func (r response) encode() []byte {
-	p := make([]byte, 0, 1+3*9+len(r.Code)+len(r.Message)+len(r.Body))
+// appendTo adds the message to p.
+func (r response) appendTo(p []byte) []byte {
 	p = appendHead(p, majorArray, 4)
 	p = appendHead(p, majorUint, r.ID)
 	p = append(appendHead(p, majorBytes, uint64(len(r.Code))), r.Code...)

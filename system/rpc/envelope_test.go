@@ -19,7 +19,7 @@ func TestEnvelopesAreCBOR(t *testing.T) {
 		req := request{ID: ids.Draw(t, "id"), Method: strings.Draw(t, "method"), Body: body}
 		want, err := encoding.Marshal([]any{req.ID, req.Method, cbor.RawMessage(body)})
 		require.NoError(t, err)
-		require.Equal(t, want, req.encode())
+		require.Equal(t, want, req.appendTo(nil))
 		gotRequest, err := decodeRequest(want)
 		require.NoError(t, err)
 		require.Equal(t, req, gotRequest)
@@ -27,7 +27,7 @@ func TestEnvelopesAreCBOR(t *testing.T) {
 		resp := response{ID: req.ID, Code: strings.Draw(t, "code"), Message: strings.Draw(t, "message"), Body: body}
 		want, err = encoding.Marshal([]any{resp.ID, resp.Code, resp.Message, cbor.RawMessage(body)})
 		require.NoError(t, err)
-		require.Equal(t, want, resp.encode())
+		require.Equal(t, want, resp.appendTo(nil))
 		gotResponse, err := decodeResponse(want)
 		require.NoError(t, err)
 		require.Equal(t, resp, gotResponse)
@@ -36,14 +36,14 @@ func TestEnvelopesAreCBOR(t *testing.T) {
 
 // What is cut off, or something else, is neither.
 func TestBadEnvelopes(t *testing.T) {
-	whole := request{ID: 1 << 40, Method: "test/method", Body: null}.encode()
+	whole := request{ID: 1 << 40, Method: "test/method", Body: null}.appendTo(nil)
 	for size := range len(whole) {
 		_, err := decodeRequest(whole[:size])
 		require.ErrorIs(t, err, errEnvelope, "cut at %d", size)
 	}
 	_, err := decodeResponse(whole)
 	require.ErrorIs(t, err, errEnvelope)
-	whole = response{ID: 300, Code: "test/code", Message: "no", Body: null}.encode()
+	whole = response{ID: 300, Code: "test/code", Message: "no", Body: null}.appendTo(nil)
 	for size := range len(whole) {
 		_, err := decodeResponse(whole[:size])
 		require.ErrorIs(t, err, errEnvelope, "cut at %d", size)
@@ -53,7 +53,7 @@ func TestBadEnvelopes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		garbage := rapid.SliceOf(rapid.Byte()).Draw(t, "garbage")
 		if r, err := decodeRequest(garbage); err == nil {
-			again, err := decodeRequest(r.encode())
+			again, err := decodeRequest(r.appendTo(nil))
 			require.NoError(t, err)
 			require.Equal(t, r, again)
 		}

@@ -25,6 +25,7 @@ type link struct {
 	calls    uint64
 	received uint64 // messages received, to tell a slow peer from a silent one
 	pending  map[uint64]*pending
+	spare    []*pending // of calls that are over
 }
 
 // pending is a call that waits for its answer.
@@ -98,9 +99,20 @@ func (l *link) begin() (*pending, error) {
 		return nil, l.broken
 	}
 	l.calls++
-	p := &pending{id: l.calls, received: l.received, answer: host.NewChan[callOutcome](l.c.h, "rpc answer", 1)}
+	p := l.another()
+	p.id, p.received = l.calls, l.received
 	l.pending[p.id] = p
 	return p, nil
+}
+
+// another is a pending of no call, whose channel is empty.
+func (l *link) another() *pending {
+	if n := len(l.spare); n > 0 {
+		p := l.spare[n-1]
+		l.spare = l.spare[:n-1]
+		return p
+	}
+	return &pending{answer: host.NewChan[callOutcome](l.c.h, "rpc answer", 1)}
 }
 
 // finish forgets a call: an answer that still comes is dropped.
@@ -108,6 +120,8 @@ func (l *link) finish(p *pending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pending, p.id)
+	p.answer.TryRecv() // one that came when the call had been given up already
+	l.spare = append(l.spare, p)
 }
 
 func (l *link) deliver(resp response) {

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 )
@@ -12,16 +13,16 @@ type Method[Req, Resp any] string
 // Handle makes fn answer the method's requests. It panics when the service has the method
 // already.
 func (m Method[Req, Resp]) Handle(s *Service, fn func(ctx context.Context, req Req) (Resp, error)) {
-	s.add(string(m), func(ctx context.Context, body []byte) ([]byte, error) {
+	s.add(string(m), func(ctx context.Context, body []byte, answer *bytes.Buffer) error {
 		var req Req
 		if err := decoding.Unmarshal(body, &req); err != nil {
-			return nil, &Error{Code: CodeBadRequest, Message: fmt.Sprintf("rpc: cannot decode the request of %s: %v", string(m), err)}
+			return &Error{Code: CodeBadRequest, Message: fmt.Sprintf("rpc: cannot decode the request of %s: %v", string(m), err)}
 		}
 		resp, err := fn(ctx, req)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return encoding.Marshal(resp)
+		return encoding.MarshalToBuffer(resp, answer)
 	})
 }
 
@@ -29,11 +30,12 @@ func (m Method[Req, Resp]) Handle(s *Service, fn func(ctx context.Context, req R
 // its errors see the package's documentation.
 func (m Method[Req, Resp]) Call(ctx context.Context, c *Client, req Req) (Resp, error) {
 	var resp Resp
-	body, err := encoding.Marshal(req)
-	if err != nil {
+	s := newScratch()
+	defer s.release()
+	if err := encoding.MarshalToBuffer(req, &s.body); err != nil {
 		return resp, notSent(c.addr, string(m), err)
 	}
-	answer, err := c.call(ctx, string(m), body)
+	answer, err := c.call(ctx, string(m), s)
 	if err != nil {
 		return resp, err
 	}

@@ -128,6 +128,47 @@ func TestCallsShareAConnectionOutOfOrder(t *testing.T) {
 	})
 }
 
+// What a call waits with is used again by later ones. An answer that comes at the very instant at which its
+// call is given up is not theirs.
+func TestLateAnswersAreNobodys(t *testing.T) {
+	answered, late := 0, 0
+	for seed := range uint64(5) {
+		w := sim.New(sim.Config{Seed: seed, Net: sim.NetConfig{Latency: sim.Fixed(time.Millisecond)}})
+		defer w.Close()
+		w.NewNode("server", (&server{}).boot)
+		w.Go("test", func() {
+			defer w.Stop()
+			w.Sleep(time.Millisecond)
+			c, clock := rpc.NewClient(w.Host(), "server:test", rpc.ClientOptions{}), w.Host().Clock()
+			call := func(timeout time.Duration, n int) error {
+				ctx, cancel := clock.WithTimeout(context.Background(), timeout)
+				defer cancel()
+				got, err := methodDouble.Call(ctx, c, n)
+				if err == nil {
+					require.Equal(t, 2*n, got)
+				}
+				return err
+			}
+			require.NoError(t, call(time.Minute, 0)) // dials
+			began := clock.Now()
+			require.NoError(t, call(time.Minute, 1))
+			roundTrip := clock.Since(began)
+			for n := range 200 {
+				if err := call(roundTrip, n); err == nil {
+					answered++
+				} else {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+					late++
+				}
+				require.NoError(t, call(time.Minute, -n))
+			}
+		})
+		require.NoError(t, w.Run())
+	}
+	require.NotZero(t, answered)
+	require.NotZero(t, late)
+}
+
 func TestRequestsInFlightAreBounded(t *testing.T) {
 	s := &server{opts: rpc.ServerOptions{MaxInFlight: 3}}
 	inWorld(t, s, func(w *sim.World, _ *sim.Node, c *rpc.Client) {

@@ -113,12 +113,14 @@ func (s *Server) serve(conn host.Conn) {
 	}
 }
 
-func (s *Server) work(ctx context.Context, conn host.Conn, queue *host.Chan[request], req request) {
+func (srv *Server) work(ctx context.Context, conn host.Conn, queue *host.Chan[request], req request) {
+	var s scratch
 	for ok := true; ok; req, ok = queue.Recv() {
+		s.reset()
 		// A response that can't be sent leaves the caller in the dark, which is what the
 		// broken connection tells it. The reader notices the same.
-		if err := conn.Send(ctx, s.service.answer(ctx, req).encode()); err != nil {
-			s.h.Sometimes("rpc: a request was executed and its answer lost", true)
+		if err := conn.Send(ctx, s.response(srv.service.answer(ctx, req, &s.body))); err != nil {
+			srv.h.Sometimes("rpc: a request was executed and its answer lost", true)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 )
@@ -11,7 +12,8 @@ type Service struct {
 	methods map[string]handler
 }
 
-type handler func(ctx context.Context, body []byte) ([]byte, error)
+// handler executes a request of the encoded body, and encodes its answer.
+type handler func(ctx context.Context, body []byte, answer *bytes.Buffer) error
 
 // NewService returns a service without methods.
 func NewService() *Service { return &Service{methods: map[string]handler{}} }
@@ -23,16 +25,15 @@ func (s *Service) add(name string, h handler) {
 	s.methods[name] = h
 }
 
-// answer executes one request.
-func (s *Service) answer(ctx context.Context, req request) response {
+// answer executes one request. It uses the buffer for the body of the response.
+func (s *Service) answer(ctx context.Context, req request, body *bytes.Buffer) response {
 	h, ok := s.methods[req.Method]
 	if !ok {
 		return response{ID: req.ID, Code: CodeNoMethod, Message: fmt.Sprintf("rpc: no method %q here", req.Method), Body: null}
 	}
-	body, err := h(ctx, req.Body)
-	if err != nil {
+	if err := h(ctx, req.Body, body); err != nil {
 		code, message := wireError(err)
 		return response{ID: req.ID, Code: code, Message: message, Body: null}
 	}
-	return response{ID: req.ID, Body: body}
+	return response{ID: req.ID, Body: body.Bytes()}
 }
