@@ -95,7 +95,8 @@ func (c *simContext) Value(key any) any {
 // AfterFunc calls f when the context is done, unless stop is called first. Unlike package
 // context's it calls f at once and not in a goroutine: f must not block.
 func (c *simContext) AfterFunc(f func()) (stop func() bool) {
-	h := c.notify(wakeFunc(f))
+	h := &contextHook{w: wakeFunc(f)}
+	c.notify(h)
 	return func() bool {
 		inLine := h.of != nil
 		h.Stop()
@@ -107,15 +108,40 @@ type wakeFunc func()
 
 func (f wakeFunc) Wake() { f() }
 
-// notify makes w be told when the context is done; at once, if it is.
-func (c *simContext) notify(w host.Waker) *contextHook {
-	h := &contextHook{w: w}
+// notify makes h.w be told when the context is done; at once, if it is.
+func (c *simContext) notify(h *contextHook) {
 	if c.err != nil {
-		w.Wake()
-		return h
+		h.w.Wake()
+		return
 	}
 	c.push(h)
+}
+
+// contextWatch is the place of a task that waits. With every message some task waits, so the places of
+// those that have waited are used again.
+type contextWatch struct {
+	contextHook
+	world *World
+}
+
+// watch is notify for a task.
+func (c *simContext) watch(w host.Waker) host.Watch {
+	var h *contextWatch
+	if last := len(c.w.watches) - 1; last >= 0 {
+		h, c.w.watches = c.w.watches[last], c.w.watches[:last]
+	} else {
+		h = &contextWatch{world: c.w}
+	}
+	h.w = w
+	c.notify(&h.contextHook)
 	return h
+}
+
+// Stop implements host.Watch.
+func (h *contextWatch) Stop() {
+	h.contextHook.Stop()
+	h.w = nil
+	h.world.watches = append(h.world.watches, h)
 }
 
 func (c *simContext) push(h *contextHook) {
@@ -128,7 +154,7 @@ func (c *simContext) push(h *contextHook) {
 	c.last = h
 }
 
-// Stop implements host.Watch.
+// Stop leaves the line.
 func (h *contextHook) Stop() {
 	c := h.of
 	if c == nil {

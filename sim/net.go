@@ -100,10 +100,12 @@ type Rule struct {
 	stream uint64
 }
 
+// acts tells whether the rule acts on messages between the two machines.
 func (r *Rule) acts(from, to string) bool {
-	in := func(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
-	return in(r.From, from) && in(r.To, to) || r.Both && in(r.From, to) && in(r.To, from)
+	return among(r.From, from) && among(r.To, to) || r.Both && among(r.From, to) && among(r.To, from)
 }
+
+func among(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }
 
 // AddRule puts a rule in force until remove is called.
 func (w *World) AddRule(r Rule) (remove func()) {
@@ -114,11 +116,23 @@ func (w *World) AddRule(r Rule) (remove func()) {
 		rule.stream = deriveName(0, r.Key)
 	}
 	w.net.rules = append(w.net.rules, rule)
-	w.net.changed()
+	for _, l := range w.net.byNumber {
+		if l.follows(rule) {
+			l.rules = append(l.rules, rule)
+			l.refresh()
+		}
+	}
 	return func() {
-		if i := slices.Index(w.net.rules, rule); i >= 0 {
-			w.net.rules = slices.Delete(w.net.rules, i, i+1)
-			w.net.changed()
+		i := slices.Index(w.net.rules, rule)
+		if i < 0 {
+			return
+		}
+		w.net.rules = slices.Delete(w.net.rules, i, i+1)
+		for _, l := range w.net.byNumber {
+			if i := slices.Index(l.rules, rule); i >= 0 {
+				l.rules = slices.Delete(l.rules, i, i+1)
+				l.refresh()
+			}
 		}
 	}
 }
@@ -151,7 +165,9 @@ type link struct {
 	from, to *Node
 	messages uint64 // so far; a message's number addresses its decisions
 
-	// The effect of the rules in force.
+	rules []*Rule // in force that act on it, in order
+
+	// The effect of the rules.
 	drop, hold      bool
 	loss, duplicate int
 	base            Dist
@@ -174,43 +190,41 @@ func (n *network) link(from, to *Node) *link {
 		l.key = n.w.streamKey("link", from.name, to.name)
 		n.byNumber = append(n.byNumber, l)
 		from.links[to.number] = l
-		l.refresh(n)
+		for _, r := range n.rules {
+			if l.follows(r) {
+				l.rules = append(l.rules, r)
+			}
+		}
+		l.refresh()
 	}
 	return l
 }
 
-func (n *network) changed() {
-	for _, l := range n.byNumber {
-		l.refresh(n)
-	}
-}
+// follows tells whether the rule acts on the link. None does on a machine's link to itself.
+func (l *link) follows(r *Rule) bool { return l.from != l.to && r.acts(l.from.name, l.to.name) }
 
 // refresh works out what the rules in force do to the link.
-func (l *link) refresh(n *network) {
+func (l *link) refresh() {
 	held := l.hold
-	net := &n.w.cfg.Net
+	net := &l.w.cfg.Net
 	l.drop, l.hold, l.loss, l.duplicate, l.delays = false, false, net.Loss, 0, l.delays[:0]
 	l.base, l.bandwidth = net.Latency, net.Bandwidth
 	if l.from == l.to {
 		l.base, l.loss, l.bandwidth = net.Loopback, 0, 0
-	} else {
-		for _, r := range n.rules {
-			if !r.acts(l.from.name, l.to.name) {
-				continue
-			}
-			l.drop = l.drop || r.Drop
-			l.hold = l.hold || r.Hold
-			l.loss += r.Loss
-			l.duplicate += r.Duplicate
-			if r.Latency != (Dist{}) {
-				l.base = r.Latency
-			}
-			if r.Delay != (Dist{}) {
-				l.delays = append(l.delays, r)
-			}
-			if r.Bandwidth > 0 && (l.bandwidth == 0 || r.Bandwidth < l.bandwidth) {
-				l.bandwidth = r.Bandwidth
-			}
+	}
+	for _, r := range l.rules {
+		l.drop = l.drop || r.Drop
+		l.hold = l.hold || r.Hold
+		l.loss += r.Loss
+		l.duplicate += r.Duplicate
+		if r.Latency != (Dist{}) {
+			l.base = r.Latency
+		}
+		if r.Delay != (Dist{}) {
+			l.delays = append(l.delays, r)
+		}
+		if r.Bandwidth > 0 && (l.bandwidth == 0 || r.Bandwidth < l.bandwidth) {
+			l.bandwidth = r.Bandwidth
 		}
 	}
 	if held && !l.hold {
@@ -224,7 +238,7 @@ func (l *link) refresh(n *network) {
 			if f.head < len(f.queue) {
 				s := &f.queue[f.head]
 				s.tries++
-				f.schedule(n.w.now + int64(l.latency(s.try())))
+				f.schedule(l.w.now + int64(l.latency(s.try())))
 			}
 		}
 		for _, answer := range answers {

@@ -301,7 +301,7 @@ func (r *runtimeOf) WatchDone(ctx context.Context, w host.Waker) host.Watch {
 	if c == nil || !direct && c.Done() != ctx.Done() {
 		panic(fmt.Sprintf("sim: a task can't wait for a context made by package context (%v): use host.WithCancel, or the clock's WithTimeout", ctx))
 	}
-	return c.notify(w)
+	return c.watch(w)
 }
 
 func (r *runtimeOf) WatchTime(c <-chan time.Time, wake func()) (stop func()) {

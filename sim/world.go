@@ -85,6 +85,7 @@ type World struct {
 	cur       *task
 	dying     bool // cur's process is dead
 	idle      []*coroutine
+	watches   []*contextWatch // of tasks that have waited
 	taskNames []taskName
 	liveTasks int
 

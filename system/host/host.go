@@ -91,7 +91,8 @@ type Runtime interface {
 // Waker is told that what it waits for has come. The lock is held, and Wake does not wait.
 type Waker interface{ Wake() }
 
-// Watch is a Waker's place in line.
+// Watch is a Waker's place in line. It is stopped once, whether or not the Waker was told, and is not
+// used afterwards.
 type Watch interface{ Stop() }
 
 // Parker blocks one task, once.
