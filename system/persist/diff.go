@@ -112,6 +112,9 @@ func (p splice) apply(batches []batch, t *tally) ([]batch, error) {
 }
 
 func mapDifference[K cmp.Ordered, V comparable](from, to map[K]V) (d mapDiff[K, V]) {
+	if same(from, to) {
+		return d
+	}
 	for k, v := range to {
 		if old, ok := from[k]; !ok || old != v {
 			if d.Set == nil {
@@ -146,10 +149,10 @@ func (d mapDiff[K, V]) apply(m map[K]V, hash func(V, K) tally, t *tally) map[K]V
 	for _, k := range d.Drop {
 		remove(k)
 	}
-	for _, k := range slices.Sorted(maps.Keys(d.Set)) {
+	for k, v := range d.Set {
 		remove(k)
-		*t += hash(d.Set[k], k)
-		changed[k] = d.Set[k]
+		*t += hash(v, k)
+		changed[k] = v
 	}
 	return changed
 }

@@ -137,7 +137,7 @@ func (s *state) applyMerge(inputs []batch, merged batch) (applied bool, v verdic
 	if at < 0 || s.tombstone() || !validMerge(inputs, merged) || s.Since.Before(merged.Since) {
 		return false, decline
 	}
-	s.Batches = slices.Replace(s.Batches, at, at+len(inputs), merged)
+	s.Batches = slices.Concat(s.Batches[:at], []batch{merged}, s.Batches[at+len(inputs):])
 	return true, commit
 }
 

@@ -48,24 +48,17 @@ func (s *state) addRollup(of SeqNo, r rollup) (added bool, v verdict) {
 	if newest >= of || s.tombstone() && (s.Final == 0 || of < s.Final || newest >= s.Final) {
 		return false, decline
 	}
-	if s.Rollups == nil {
-		s.Rollups = map[SeqNo]rollup{}
-	}
-	s.Rollups[of] = r
+	s.Rollups = with(s.Rollups, of, r)
 	return true, commit
 }
 
 // removeRollups takes the rollups of versions before oldest from the list. Their versions were
 // dropped; it is for who dropped them.
 func (s *state) removeRollups(oldest SeqNo) (removed bool, v verdict) {
-	for of := range s.Rollups {
-		if of < oldest {
-			delete(s.Rollups, of)
-			removed = true
-		}
-	}
-	if !removed {
+	kept, gone := withoutAll(s.Rollups, func(of SeqNo, _ rollup) bool { return of < oldest })
+	if gone == 0 {
 		return false, decline
 	}
+	s.Rollups = kept
 	return true, commit
 }

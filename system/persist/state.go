@@ -2,7 +2,6 @@ package persist
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 )
 
@@ -67,15 +66,10 @@ type criticalState struct {
 // initialState is the first version of a shard.
 func initialState(now uint64) *state { return &state{SeqNo: 1, Walltime: now} }
 
-// clone returns a copy to which transitions can be applied. They leave its tally behind: propose makes
-// it good.
+// clone returns a copy to which transitions can be applied, which replace what they change of its entries
+// and batches: it shares them with s. They leave its tally behind: propose makes it good.
 func (s *state) clone() *state {
 	c := *s
-	c.Batches = slices.Clone(s.Batches)
-	c.Writers = maps.Clone(s.Writers)
-	c.Readers = maps.Clone(s.Readers)
-	c.Critical = maps.Clone(s.Critical)
-	c.Rollups = maps.Clone(s.Rollups)
 	return &c
 }
 
@@ -83,8 +77,8 @@ func (s *state) clone() *state {
 func (s *state) equal(t *state) bool {
 	return s.SeqNo == t.SeqNo && s.Walltime == t.Walltime && s.Since == t.Since && s.Asked == t.Asked && s.Final == t.Final &&
 		slices.EqualFunc(s.Batches, t.Batches, func(b, c batch) bool { return b.equal(c) }) &&
-		maps.Equal(s.Writers, t.Writers) && maps.Equal(s.Readers, t.Readers) &&
-		maps.Equal(s.Critical, t.Critical) && maps.Equal(s.Rollups, t.Rollups)
+		equalEntries(s.Writers, t.Writers) && equalEntries(s.Readers, t.Readers) &&
+		equalEntries(s.Critical, t.Critical) && equalEntries(s.Rollups, t.Rollups)
 }
 
 // upper is the frontier of the times not written yet.
@@ -162,29 +156,42 @@ func (s *state) check() error {
 		}
 		lower = b.Upper
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.Readers)) {
-		r := s.Readers[id]
-		if r.Since.Before(s.Since) {
-			return fmt.Errorf("since is %v, past the hold of reader %s at %v", s.Since, id, r.Since)
-		}
-		if r.Hold > s.SeqNo {
-			return fmt.Errorf("reader %s holds version %d, which is not made yet", id, r.Hold)
-		}
+	if err := firstWrong(s.Readers, s.checkReader); err != nil {
+		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.Critical)) {
-		c := s.Critical[id]
-		if c.Since.Before(s.Since) {
-			return fmt.Errorf("since is %v, past the critical hold %s at %v", s.Since, id, c.Since)
-		}
+	if err := firstWrong(s.Critical, s.checkCritical); err != nil {
+		return err
 	}
-	if newest := slices.Max(append(slices.Collect(maps.Keys(s.Rollups)), 0)); newest != 0 && newest >= s.SeqNo {
+	newest := SeqNo(0)
+	for of := range s.Rollups {
+		newest = max(newest, of)
+	}
+	if newest != 0 && newest >= s.SeqNo {
 		return fmt.Errorf("there is a rollup of version %d", newest)
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.Writers)) {
-		w := s.Writers[id]
-		if s.upper().Before(w.LastUpper) {
-			return fmt.Errorf("writer %s wrote up to %v, the upper is %v", id, w.LastUpper, s.upper())
-		}
+	return firstWrong(s.Writers, s.checkWriter)
+}
+
+func (s *state) checkReader(id ReaderID, r readerState) error {
+	switch {
+	case r.Since.Before(s.Since):
+		return fmt.Errorf("since is %v, past the hold of reader %s at %v", s.Since, id, r.Since)
+	case r.Hold > s.SeqNo:
+		return fmt.Errorf("reader %s holds version %d, which is not made yet", id, r.Hold)
+	}
+	return nil
+}
+
+func (s *state) checkCritical(id CriticalID, c criticalState) error {
+	if c.Since.Before(s.Since) {
+		return fmt.Errorf("since is %v, past the critical hold %s at %v", s.Since, id, c.Since)
+	}
+	return nil
+}
+
+func (s *state) checkWriter(id WriterID, w writerState) error {
+	if s.upper().Before(w.LastUpper) {
+		return fmt.Errorf("writer %s wrote up to %v, the upper is %v", id, w.LastUpper, s.upper())
 	}
 	return nil
 }
@@ -205,22 +212,33 @@ func (s *state) checkSuccessor(later *state) error {
 	case s.Final != 0 && (later.Final != s.Final || !later.tombstone()):
 		return fmt.Errorf("version %d follows on the shard's final one, %d, and is not final", later.SeqNo, s.Final)
 	}
-	for _, id := range slices.Sorted(maps.Keys(later.Readers)) {
-		r := later.Readers[id]
-		// One that was forgotten in between, and is registered again, tells the time of its clock anew.
-		aged := later.SeqNo == s.SeqNo+1 && r.Heartbeat < s.Readers[id].Heartbeat
-		if was, ok := s.Readers[id]; ok && (r.Since.Before(was.Since) || r.Hold < was.Hold || aged) {
-			return fmt.Errorf("reader %s went back from %v at version %d to %v at %d", id, was, s.SeqNo, r, later.SeqNo)
+	if !same(s.Readers, later.Readers) {
+		if err := firstWrong(later.Readers, func(id ReaderID, r readerState) error { return s.checkReaderLater(id, r, later) }); err != nil {
+			return err
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(later.Writers)) {
-		w := later.Writers[id]
-		was, ok := s.Writers[id]
-		// A writer that was forgotten in between, and is back, tells the time of its clock anew.
-		aged := later.SeqNo == s.SeqNo+1 && w.Heartbeat < was.Heartbeat
-		if ok && (w.LastUpper.Before(was.LastUpper) || aged) {
-			return fmt.Errorf("writer %s went back from %v at version %d to %v at %d", id, was, s.SeqNo, w, later.SeqNo)
-		}
+	if same(s.Writers, later.Writers) {
+		return nil
+	}
+	return firstWrong(later.Writers, func(id WriterID, w writerState) error { return s.checkWriterLater(id, w, later) })
+}
+
+func (s *state) checkReaderLater(id ReaderID, r readerState, later *state) error {
+	was, ok := s.Readers[id]
+	// One that was forgotten in between, and is registered again, tells the time of its clock anew.
+	aged := later.SeqNo == s.SeqNo+1 && r.Heartbeat < was.Heartbeat
+	if ok && (r.Since.Before(was.Since) || r.Hold < was.Hold || aged) {
+		return fmt.Errorf("reader %s went back from %v at version %d to %v at %d", id, was, s.SeqNo, r, later.SeqNo)
+	}
+	return nil
+}
+
+func (s *state) checkWriterLater(id WriterID, w writerState, later *state) error {
+	was, ok := s.Writers[id]
+	// A writer that was forgotten in between, and is back, tells the time of its clock anew.
+	aged := later.SeqNo == s.SeqNo+1 && w.Heartbeat < was.Heartbeat
+	if ok && (w.LastUpper.Before(was.LastUpper) || aged) {
+		return fmt.Errorf("writer %s went back from %v at version %d to %v at %d", id, was, s.SeqNo, w, later.SeqNo)
 	}
 	return nil
 }
@@ -228,10 +246,13 @@ func (s *state) checkSuccessor(later *state) error {
 // checkNewcomers states that the readers that s, made at the time now, has and the version before it has
 // not were heard of then, and tells which was not: its lease would be over sooner than it thinks.
 func (s *state) checkNewcomers(before *state, now uint64) error {
-	for _, id := range slices.Sorted(maps.Keys(s.Readers)) {
-		if _, ok := before.Readers[id]; !ok && s.Readers[id].Heartbeat < now {
-			return fmt.Errorf("reader %s is registered at %d ms as one that was heard of at %d ms", id, now, s.Readers[id].Heartbeat)
-		}
+	if same(before.Readers, s.Readers) {
+		return nil
 	}
-	return nil
+	return firstWrong(s.Readers, func(id ReaderID, r readerState) error {
+		if _, ok := before.Readers[id]; !ok && r.Heartbeat < now {
+			return fmt.Errorf("reader %s is registered at %d ms as one that was heard of at %d ms", id, now, r.Heartbeat)
+		}
+		return nil
+	})
 }

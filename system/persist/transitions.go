@@ -1,6 +1,9 @@
 package persist
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // verdict is what a transition decided about the state it was applied to.
 type verdict int
@@ -51,10 +54,7 @@ func (s *state) compareAndAppend(b batch, id WriterID, token Token, now, lease u
 	if b.Lower != b.Upper {
 		s.push(b)
 	}
-	if s.Writers == nil {
-		s.Writers = map[WriterID]writerState{}
-	}
-	s.Writers[id] = writerState{LastToken: token, LastUpper: b.Upper, Heartbeat: max(w.Heartbeat, now), Lease: lease}
+	s.Writers = with(s.Writers, id, writerState{LastToken: token, LastUpper: b.Upper, Heartbeat: max(w.Heartbeat, now), Lease: lease})
 	return appended, commit
 }
 
@@ -62,10 +62,11 @@ func (s *state) compareAndAppend(b batch, id WriterID, token Token, now, lease u
 // moved twice is of no interest to anyone, and a shard that is only ever ticked stays small.
 func (s *state) push(b batch) {
 	if n := len(s.Batches); n > 0 && len(b.Parts) == 0 && len(s.Batches[n-1].Parts) == 0 {
+		s.Batches = slices.Clone(s.Batches)
 		s.Batches[n-1].Upper = b.Upper
 		return
 	}
-	s.Batches = append(s.Batches, b)
+	s.Batches = append(slices.Clip(s.Batches), b)
 }
 
 // expireWriter forgets a writer, and tells whether it was known.
@@ -73,7 +74,7 @@ func (s *state) expireWriter(id WriterID) (existed bool, v verdict) {
 	if _, existed = s.Writers[id]; !existed {
 		return false, decline
 	}
-	delete(s.Writers, id)
+	s.Writers = without(s.Writers, id)
 	return true, commit
 }
 
@@ -121,10 +122,7 @@ func (s *state) registerReaderAt(id ReaderID, since Frontier, now, lease uint64)
 		r = readerState{Hold: s.SeqNo, Since: since}
 	}
 	r.Heartbeat, r.Lease = max(r.Heartbeat, now), lease
-	if s.Readers == nil {
-		s.Readers = map[ReaderID]readerState{}
-	}
-	s.Readers[id] = r
+	s.Readers = with(s.Readers, id, r)
 	return r.Since, commit
 }
 
@@ -144,7 +142,7 @@ func (s *state) downgradeReader(id ReaderID, outstanding SeqNo, since Frontier, 
 	r.Hold = max(r.Hold, hold)
 	moved := r.Since.Before(since)
 	r.Since = r.Since.Join(since)
-	s.Readers[id] = r
+	s.Readers = with(s.Readers, id, r)
 	if moved {
 		s.recomputeSince()
 	}
@@ -159,7 +157,7 @@ func (s *state) expireReader(id ReaderID) (existed bool, v verdict) {
 	if _, existed = s.Readers[id]; !existed {
 		return false, decline
 	}
-	delete(s.Readers, id)
+	s.Readers = without(s.Readers, id)
 	return true, commit
 }
 
@@ -172,10 +170,7 @@ func (s *state) registerCritical(id CriticalID, initial Opaque) (criticalState, 
 	c, ok := s.Critical[id]
 	if !ok {
 		c = criticalState{Since: s.Since, Opaque: initial}
-		if s.Critical == nil {
-			s.Critical = map[CriticalID]criticalState{}
-		}
-		s.Critical[id] = c
+		s.Critical = with(s.Critical, id, c)
 	}
 	return c, commit
 }
@@ -209,7 +204,7 @@ func (s *state) compareAndDowngrade(id CriticalID, expected, next Opaque, since 
 		return c, opaqueDiffers, commit
 	}
 	c = criticalState{Since: c.Since.Join(since), Opaque: next, LastToken: token}
-	s.Critical[id] = c
+	s.Critical = with(s.Critical, id, c)
 	s.recomputeSince()
 	return c, downgraded, commit
 }
@@ -220,7 +215,7 @@ func (s *state) expireCritical(id CriticalID) (existed bool, v verdict) {
 	if _, existed = s.Critical[id]; !existed {
 		return false, decline
 	}
-	delete(s.Critical, id)
+	s.Critical = without(s.Critical, id)
 	return true, commit
 }
 
@@ -243,18 +238,8 @@ func (s *state) recomputeSince() {
 // applied to the new state of every version, after the command: one that has just let itself
 // be heard of stays. Like expireReader it leaves the since alone.
 func (s *state) expireLeases(now uint64) (readers, writers int) {
-	for id, r := range s.Readers {
-		if overdue(r.Heartbeat, r.Lease, now) {
-			delete(s.Readers, id)
-			readers++
-		}
-	}
-	for id, w := range s.Writers {
-		if overdue(w.Heartbeat, w.Lease, now) {
-			delete(s.Writers, id)
-			writers++
-		}
-	}
+	s.Readers, readers = withoutAll(s.Readers, func(_ ReaderID, r readerState) bool { return overdue(r.Heartbeat, r.Lease, now) })
+	s.Writers, writers = withoutAll(s.Writers, func(_ WriterID, w writerState) bool { return overdue(w.Heartbeat, w.Lease, now) })
 	return readers, writers
 }
 
