@@ -129,7 +129,7 @@ func (s *pipelineCluster) configure(draw *sim.Stream) {
 		RunInterval: step, CatchUpInterval: 4 * step, ReconcileInterval: 4 * step, CallTimeout: patience, RefillBackoff: 100 * time.Millisecond,
 	}
 	s.dynamic.SetHydrationConcurrency(1 + int(draw.N(3)))
-	s.cfg.Compute = compute.Config{Build: protocol.BuildInfo{Version: rightVersion}, Dynamic: &s.dynamic}
+	s.cfg.Compute = compute.Config{Build: protocol.BuildInfo{Version: rightVersion}, Dynamic: &s.dynamic, MaintainInterval: step}
 	s.cfg.Replica = compute.ReplicaConfig{Timely: protocol.TimelyConfig{Budget: []int{20, 10_000}[draw.N(2)]}, ConnectTimeout: time.Second}
 	s.nextSpan = firstOfItem + model.KeySpanID(atMost(r.Int("spans")))
 	if s.forgets = draw.N(3) == 0; s.forgets {
@@ -180,7 +180,8 @@ func (s *pipelineCluster) addMachines() {
 		return err
 	})
 	s.machine(sourceNode, sourceNode, func(h host.Host) (err error) {
-		s.upstream, err = pipeline.StartSource(h, source.Config{OnCommit: s.watch.committed})
+		// No more often than captures pass on what they are told.
+		s.upstream, err = pipeline.StartSource(h, source.Config{OnCommit: s.watch.committed, ResolvedInterval: s.cfg.Capture.FlushInterval})
 		return err
 	})
 	s.r.UsesDisk(coordNode)

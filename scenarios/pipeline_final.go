@@ -29,11 +29,12 @@ const (
 )
 
 func (s *pipelineCluster) addFinal() {
+	var arrived model.Ts
 	s.r.Final(func() error { s.restore(); return nil })
-	s.r.Final(func() error { s.arrive(); return nil })
+	s.r.Final(func() error { s.arrive(); arrived = s.model.Checkpoint(); return nil })
 	s.r.Final(func() error { s.peekAll(); return nil })
 	s.r.Final(func() error { s.introspect(); return nil })
-	s.r.Final(func() error { s.letGo(); return nil })
+	s.r.Final(func() error { s.letGo(arrived); return nil })
 }
 
 // within waits until nothing is missing, for so long at most; what is missing then is a violation. When one was found
@@ -204,13 +205,11 @@ func (s *pipelineCluster) read(ctx context.Context, shard persist.ShardID) (rows
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
-	upper, err := w.FetchRecentUpper(ctx)
-	at, open := upper.Time()
-	if err != nil || !open || at == 0 {
-		return nil, fmt.Errorf("it is written up to %v (%w)", upper, err)
+	at, err := readable(ctx, w)
+	if err != nil {
+		return nil, err
 	}
-	updates, err := reader.SnapshotAndFetch(ctx, at-1)
+	updates, err := reader.SnapshotAndFetch(ctx, at)
 	for _, u := range updates {
 		for range u.Diff {
 			rows = append(rows, u.Data)
@@ -220,10 +219,9 @@ func (s *pipelineCluster) read(ctx context.Context, shard persist.ShardID) (rows
 	return rows, err
 }
 
-// letGo waits until history is given up: of views, and, where readers that died are forgotten in time, of all shards,
-// whoever holds them.
-func (s *pipelineCluster) letGo() {
-	began := s.model.Checkpoint()
+// letGo waits until history that was old at the checkpoint began is given up: of views, and, where readers that died are
+// forgotten in time, of all shards, whoever holds them.
+func (s *pipelineCluster) letGo(began model.Ts) {
 	kept := began - min(began, milliseconds(s.cfg.Retention)+1)
 	s.within(arriveWithin, models.OraclePipelineReadable, func() string {
 		_, controller := s.leading()

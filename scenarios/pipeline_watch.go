@@ -316,26 +316,38 @@ func (w *pipelineWatch) listen(client *persist.Client, shard persist.ShardID) (m
 
 func subscribe(client *persist.Client, shard persist.ShardID) (model.Ts, *persist.Listener, error) {
 	ctx := context.Background()
-	writer, err := client.OpenWriter(ctx, shard)
+	writer, err := client.OpenWriter(ctx, shard) // which leaves no trace as long as nothing is written
 	if err != nil {
 		return 0, nil, err
 	}
-	defer writer.Close()
+	// A reader is a version of the shard, and its going another: there is none before there is something to read.
+	if _, err := readable(ctx, writer); err != nil {
+		return 0, nil, err
+	}
 	reader, err := client.OpenReader(ctx, shard)
 	if err != nil {
 		return 0, nil, err
 	}
-	upper, err := writer.FetchRecentUpper(ctx)
-	at, open := upper.Time()
-	if err != nil || !open || at == 0 {
+	asOf, err := readable(ctx, writer)
+	if err != nil {
 		reader.Close()
-		return 0, nil, fmt.Errorf("shard %s is written up to %v (%v)", shard, upper, err)
+		return 0, nil, err
 	}
-	listener, err := reader.Subscribe(ctx, at-1)
+	listener, err := reader.Subscribe(ctx, asOf)
 	if err != nil {
 		reader.Close()
 	}
-	return at - 1, listener, err
+	return asOf, listener, err
+}
+
+// readable is the last time that a shard can be read as of.
+func readable(ctx context.Context, writer *persist.WriteHandle) (model.Ts, error) {
+	upper, err := writer.FetchRecentUpper(ctx)
+	at, open := upper.Time()
+	if err != nil || !open || at == 0 {
+		return 0, fmt.Errorf("shard %s is written up to %v (%v)", writer.Shard(), upper, err)
+	}
+	return at - 1, nil
 }
 
 // followSink begins to follow a flow's sink.

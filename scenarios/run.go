@@ -38,7 +38,7 @@ const (
 	// maxEvents bounds a run that makes no progress in virtual time.
 	maxEvents = 50_000_000
 	// poll is how often conditions are looked at.
-	poll = 5 * time.Millisecond
+	poll = 20 * time.Millisecond
 )
 
 // Run is one run of a scenario, from building it to judging it.
