@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -227,4 +228,24 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 		require.Equal(t, time.Second, w.Now())
 	})
 	require.NoError(t, w.Run())
+}
+
+// Tasks begin with a stack that has room for what they do.
+func TestStacks(t *testing.T) {
+	runtime.GC()                                     // gives back the stacks of earlier tests
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would shrink these
+	const tasks, room = 500, 12 << 10
+	stacks := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.StackInuse
+	}
+	w := sim.New(sim.Config{})
+	defer w.Close()
+	before := stacks()
+	for range tasks {
+		w.Go("sleeper", func() { w.Sleep(time.Hour) })
+	}
+	require.NoError(t, w.RunFor(time.Second))
+	require.Greater(t, stacks(), before+tasks*room)
 }
