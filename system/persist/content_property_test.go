@@ -508,10 +508,12 @@ func TestDifference(t *testing.T) {
 		to.SeqNo = from.SeqNo + 1
 		requireReplays(t, from, to)
 	})
-	require.Equal(t, splice{At: 2, Insert: weights(1, 1, 7).Batches[2:]}, spliceOf(weights(1, 1).Batches, weights(1, 1, 7).Batches), "an append")
-	_, err := splice{At: 1, Remove: 2}.apply(weights(1, 1).Batches, new(tally))
+	require.Equal(t, &splice{At: 2, Insert: weights(1, 1, 7).Batches[2:]}, spliceOf(weights(1, 1).Batches, weights(1, 1, 7).Batches), "an append")
+	_, err := (&splice{At: 1, Remove: 2}).apply(weights(1, 1).Batches, new(tally))
 	require.Error(t, err)
-	_, err = splice{At: 1, Insert: weights(1).Batches}.apply(weights(1, 1).Batches, new(tally))
+	_, err = (&splice{At: 1, Insert: weights(1).Batches}).apply(weights(1, 1).Batches, new(tally))
 	require.ErrorContains(t, err, "batch 1 begins at [0], the one before ends at [1]")
+	require.Nil(t, spliceOf(weights(1, 1).Batches, weights(1, 1).Batches), "nothing")
+	require.Nil(t, mapDifference(map[SeqNo]int{3: 1}, map[SeqNo]int{3: 1}))
 	require.Equal(t, []SeqNo{2, 3}, mapDifference(map[SeqNo]int{3: 1, 1: 1, 2: 1}, map[SeqNo]int{1: 1}).Drop)
 }

@@ -8,18 +8,18 @@ import (
 )
 
 // diff is what changed from one version of a shard to the next. Applied to the one it makes the
-// other.
+// other. What a version leaves alone, which is most, is nil: all who follow the shard decode it.
 type diff struct {
 	_        struct{} `cbor:",toarray"`
 	Walltime uint64
 	Since    Frontier
 	Asked    asked
 	Final    SeqNo
-	Batches  splice
-	Writers  mapDiff[WriterID, writerState]
-	Readers  mapDiff[ReaderID, readerState]
-	Critical mapDiff[CriticalID, criticalState]
-	Rollups  mapDiff[SeqNo, rollup]
+	Batches  *splice
+	Writers  *mapDiff[WriterID, writerState]
+	Readers  *mapDiff[ReaderID, readerState]
+	Critical *mapDiff[CriticalID, criticalState]
+	Rollups  *mapDiff[SeqNo, rollup]
 }
 
 // splice replaces Remove batches, from the one numbered At on, by others. An append, which adds
@@ -52,7 +52,14 @@ func difference(from, to *state) diff {
 
 // blobs adds the keys of the blobs that the next version refers to and the one before may not.
 func (d *diff) blobs(into map[string]bool) {
-	(&state{Batches: d.Batches.Insert, Rollups: d.Rollups.Set}).blobs(into)
+	var added state
+	if d.Batches != nil {
+		added.Batches = d.Batches.Insert
+	}
+	if d.Rollups != nil {
+		added.Rollups = d.Rollups.Set
+	}
+	added.blobs(into)
 }
 
 // apply returns the next version. It shares with s, which stays as it is, what does not change.
@@ -73,7 +80,7 @@ func (s *state) apply(d diff) (*state, error) {
 }
 
 // spliceOf leaves alone what both begin with and what both end with.
-func spliceOf(from, to []batch) splice {
+func spliceOf(from, to []batch) *splice {
 	begin := 0
 	for begin < min(len(from), len(to)) && from[begin].equal(to[begin]) {
 		begin++
@@ -82,10 +89,16 @@ func spliceOf(from, to []batch) splice {
 	for end < min(len(from), len(to))-begin && from[len(from)-1-end].equal(to[len(to)-1-end]) {
 		end++
 	}
-	return splice{At: begin, Remove: len(from) - begin - end, Insert: slices.Clone(to[begin : len(to)-end])}
+	if begin+end == len(from) && begin+end == len(to) {
+		return nil
+	}
+	return &splice{At: begin, Remove: len(from) - begin - end, Insert: slices.Clone(to[begin : len(to)-end])}
 }
 
-func (p splice) apply(batches []batch, t *tally) ([]batch, error) {
+func (p *splice) apply(batches []batch, t *tally) ([]batch, error) {
+	if p == nil {
+		return batches, nil
+	}
 	if p.At < 0 || p.Remove < 0 || p.At > len(batches) || p.Remove > len(batches)-p.At {
 		return nil, fmt.Errorf("it replaces batches %d to %d of %d", p.At, p.At+p.Remove, len(batches))
 	}
@@ -111,10 +124,11 @@ func (p splice) apply(batches []batch, t *tally) ([]batch, error) {
 	return spliced, nil
 }
 
-func mapDifference[K cmp.Ordered, V comparable](from, to map[K]V) (d mapDiff[K, V]) {
+func mapDifference[K cmp.Ordered, V comparable](from, to map[K]V) *mapDiff[K, V] {
 	if same(from, to) {
-		return d
+		return nil
 	}
+	var d mapDiff[K, V]
 	for k, v := range to {
 		if old, ok := from[k]; !ok || old != v {
 			if d.Set == nil {
@@ -128,12 +142,15 @@ func mapDifference[K cmp.Ordered, V comparable](from, to map[K]V) (d mapDiff[K, 
 			d.Drop = append(d.Drop, k)
 		}
 	}
+	if len(d.Set) == 0 && len(d.Drop) == 0 {
+		return nil
+	}
 	slices.Sort(d.Drop)
-	return d
+	return &d
 }
 
-func (d mapDiff[K, V]) apply(m map[K]V, hash func(V, K) tally, t *tally) map[K]V {
-	if len(d.Set) == 0 && len(d.Drop) == 0 {
+func (d *mapDiff[K, V]) apply(m map[K]V, hash func(V, K) tally, t *tally) map[K]V {
+	if d == nil || len(d.Set) == 0 && len(d.Drop) == 0 {
 		return m
 	}
 	changed := maps.Clone(m)
