@@ -81,6 +81,26 @@ func cdcKinds() []*Kind {
 			},
 		},
 		{
+			Name:     "coord.stall",
+			Doc:      "what is written to the coordination service gets no answer for a while, of one client or of all, while reads, watches and leases go on",
+			Cause:    "a leader whose disk stalls, a proxy that queues, a quota of writes",
+			Subjects: true,
+			Params: []Param{
+				wordParam("how", "held", "what becomes of the writes: each takes effect when the stall is over, whether or not its caller still waits; or at once, and only its answer stays away; or never", "held", "unanswered", "lost"),
+				wordParam("until", "end", "when the stall is over: at the end, or, if that comes before, as soon as a caller has given up and then a key span was dispatched, which is asked for", "end", "dispatch"),
+				durationParam("after", "1ms", "how long after that"),
+			},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				target(s, f, t)
+				f.set("how", []string{"held", "held", "unanswered", "lost"}[s.N(4)])
+				f.set("until", []string{"end", "dispatch", "dispatch"}[s.N(3)])
+				f.set("after", (time.Duration(s.Between(1, 30)) * time.Millisecond).String())
+				if f.Text("until") != "end" {
+					f.longer(4 * time.Second) // or callers seldom give up, and a key span is moved, in time
+				}
+			},
+		},
+		{
 			Name:     "source.stall",
 			Doc:      "the resolved timestamp of a key span stands still",
 			Cause:    "a lock of a transaction that is never resolved, a region without a leader",

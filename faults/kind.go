@@ -68,6 +68,15 @@ func (f *Fault) param(name string) string {
 	panic(fmt.Sprintf("faults: kind %s has no parameter %q", f.Kind, name))
 }
 
+// longer has a fault that was drawn last longer.
+func (f *Fault) longer(by time.Duration) {
+	if f.When != nil {
+		f.For += Time(by)
+	} else {
+		f.To += Time(by)
+	}
+}
+
 // Duration is a parameter that is a duration. The parameter is one of the kind's.
 func (f *Fault) Duration(name string) time.Duration {
 	d, err := time.ParseDuration(f.param(name))

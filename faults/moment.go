@@ -35,6 +35,8 @@ var moments = []Moment{
 	{"cdc: a capture lost its session", "capture.crash", "a capture does not lead what it still writes"},
 	{"coord: several commands were synced at once", "owner.change", "the service has synced, and nobody knows yet"},
 	{"coord: a lease expired", "owner.change", "what hung on a lease is going"},
+	{"cdc: the outcome of a checkpoint write is not known", "coord.stall", "what an owner has stored may still take effect"},
+	{"wal: a write failed", "coord.stall", "what was logged may be on the disk, and is being taken back"},
 	{"compute: a dataflow begins to read late", "replica.disconnect", "a dataflow is to read as of a time that the next connection may not ask for"},
 	{"compute: a dataflow waits for others to hydrate", "replica.disconnect", "a replica has begun a part of its dataflows"},
 	{"compute: a dataflow's work took several turns", "replica.disconnect", "a dataflow stands in the midst of its input"},

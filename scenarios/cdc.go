@@ -58,6 +58,7 @@ func owner() *Scenario {
 			c := addCDC(r, cdcOptions{operators: 1, late: true})
 			c.intoDatabase()
 			c.handleOwners()
+			c.handleStalls()
 			c.handleCrashes()
 		},
 	}
@@ -74,6 +75,7 @@ func rebalance() *Scenario {
 			c := addCDC(r, cdcOptions{operators: 2, changesSpans: true, leaves: true, late: true})
 			c.intoDatabase()
 			c.handleOwners()
+			c.handleStalls()
 			c.handleSlowOwners()
 			c.handleCrashes()
 			c.handleSource()
@@ -92,6 +94,7 @@ func changeCapture() *Scenario {
 			c := addCDC(r, cdcOptions{feeds: 2, operators: 1, changesSpans: true, leaves: true, late: true})
 			c.intoShards(addPersist(r))
 			c.handleOwners()
+			c.handleStalls()
 			c.handleSlowOwners()
 			c.handleCrashes()
 			c.handleSource()
@@ -116,6 +119,7 @@ type cdcCluster struct {
 	r        *Run
 	opt      cdcOptions
 	shape    cdcShape
+	gate     *coordGate
 	watch    *cdcWatch
 	kv       *coord.Store  // the service's present life
 	upstream *source.Store // the source's present life
@@ -156,6 +160,7 @@ func addCDC(r *Run, opt cdcOptions) *cdcCluster {
 		c.feeds = append(c.feeds, fmt.Sprintf("feed%d", n))
 	}
 	c.watch = newCDCWatch(c)
+	c.gate = newCoordGate(r.World, 2*shape.patience, shape.dialCoord(r.World.Host()))
 	for _, o := range c.watch.model.Oracles() {
 		r.Judge(o)
 	}
@@ -185,7 +190,7 @@ func addCDC(r *Run, opt cdcOptions) *cdcCluster {
 	}
 	h := r.World.Host()
 	upstream := shape.dialSource(h)
-	c.admin = cdc.NewAdmin(h, shape.dialCoord(h), upstream)
+	c.admin = cdc.NewAdmin(h, c.dialCoord(h), upstream)
 	r.World.Go("create changefeeds", func() { c.create(upstream) })
 	r.Ready("the changefeeds being replicated", func() bool { return c.created && c.watch.storedAll() })
 	c.task("transactions", func(draw *sim.Stream) { c.transact(upstream, draw) }, r.Duration("write-pace"))
@@ -232,11 +237,16 @@ func (c *cdcCluster) serve(name string, start func(h host.Host) error) {
 	c.r.Settled(name+" serving again", func() bool { return c.serving[name] })
 }
 
+// dialCoord returns a client of the coordination service for a machine, whose writes can be held up.
+func (c *cdcCluster) dialCoord(h host.Host) coord.Client {
+	return c.gate.through(c.shape.dialCoord(h), h.Name())
+}
+
 // boot is what a capture's machine runs.
 func (c *cdcCluster) boot(h host.Host) {
 	for {
 		cfg := c.shape.config
-		cfg.Coord, cfg.Upstream = c.shape.dialCoord(h), watchedReader{c.shape.dialSource(h), c.watch, h, h.Name()}
+		cfg.Coord, cfg.Upstream = c.dialCoord(h), watchedReader{c.shape.dialSource(h), c.watch, h, h.Name()}
 		cfg.Observer = c.watch.on(h)
 		open := c.sinks(h)
 		cfg.Sinks = func(ctx context.Context, feed model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
@@ -435,6 +445,25 @@ func (c *cdcCluster) handleOwners() {
 	})
 }
 
+// handleStalls makes what is written to the coordination service the subject of faults.
+func (c *cdcCluster) handleStalls() {
+	c.gate.handle(c.r, []string{"owner"}, func(string) *sim.Node { return c.ownerNode() }, func(f *faults.Fault, s *coordStall) {
+		if f.Text("until") != "dispatch" {
+			return
+		}
+		c.r.World.Go("end a stall when a key span is dispatched", func() {
+			c.within(maxStall, func() bool { return s.ended || s.givenUp > 0 })
+			before := c.watch.adds
+			c.stirUntil(maxStall, func() bool { return s.ended || c.watch.adds > before })
+			c.r.World.Sleep(f.Duration("after"))
+			c.gate.end(s)
+		})
+	})
+}
+
+// maxStall is how long the end of a stall waits for its moment; the fault is over before.
+const maxStall = 10 * time.Second
+
 // handleSlowOwners makes the owner's speed the subject of faults.
 func (c *cdcCluster) handleSlowOwners() {
 	c.r.Handle("owner.slow", []string{"owner"}, func(f *faults.Fault) (func(), bool) {
@@ -509,15 +538,7 @@ func (c *cdcCluster) await(f *faults.Fault) {
 		removing := func() bool {
 			return slices.ContainsFunc(c.nodes, func(n *sim.Node) bool { return c.watch.removing(n.Name()) })
 		}
-		over := false
-		c.r.World.Go("move key spans", func() {
-			for !over && !removing() {
-				c.stir()
-				c.r.World.Sleep(100 * time.Millisecond)
-			}
-		})
-		c.within(2*time.Second, removing)
-		over = true
+		c.stirUntil(2*time.Second, removing)
 		for _, n := range c.nodes {
 			if c.database != nil && c.watch.removing(n.Name()) {
 				c.database.hold(n.Name())
@@ -531,6 +552,19 @@ func (c *cdcCluster) await(f *faults.Fault) {
 		return
 	}
 	c.r.World.Sleep(f.Duration("after"))
+}
+
+// stirUntil asks for moves until something is so, not for longer than limit.
+func (c *cdcCluster) stirUntil(limit time.Duration, holds func() bool) {
+	over := false
+	c.r.World.Go("move key spans", func() {
+		for !over && !holds() {
+			c.stir()
+			c.r.World.Sleep(100 * time.Millisecond)
+		}
+	})
+	c.within(limit, holds)
+	over = true
 }
 
 // stir asks for moves, whatever the operators are at, so that key spans are being removed soon.

@@ -42,6 +42,7 @@ type cdcWatch struct {
 	seen       coord.Revision                    // up to which the service's changes are known
 	owners     map[coord.Revision]coord.Revision // who held the office when a checkpoint was stored
 	pending    map[string]map[spanOn]bool
+	adds       int                       // how many key spans were dispatched to be added
 	removals   map[spanOn]coord.Revision // who dispatched those that are under way
 	atTick     map[string]func()         // see onTick
 
@@ -313,6 +314,9 @@ func (w *cdcWatch) dispatched(at spanOn, underWay, remove bool) {
 		w.pending[machine] = map[spanOn]bool{}
 	}
 	if underWay {
+		if !remove {
+			w.adds++
+		}
 		w.pending[machine][at] = remove
 	} else {
 		delete(w.pending[machine], at)

@@ -25,7 +25,7 @@ func addCoordClients(r *Run, c *cdcCluster) {
 	leases, watches := r.Check(oracleCoordLease), r.Check(oracleCoordWatch)
 	for i, name := range shardNames("coord-client-", r.Int("coord-clients")) {
 		cl := &coordClient{
-			r: r, rec: rec, number: i + 1, choices: r.World.NewStream("workload", name), dial: c.shape.dialCoord,
+			r: r, rec: rec, number: i + 1, choices: r.World.NewStream("workload", name), dial: c.dialCoord,
 			leases: leases, watches: watches,
 		}
 		r.AddNode(name, "coord client", cl.boot)
@@ -40,7 +40,7 @@ type coordClient struct {
 	rec     *recorder
 	number  int
 	choices *sim.Stream
-	dial    func(host.Host) *coord.Remote
+	dial    func(host.Host) coord.Client
 	leases  *Check
 	watches *Check
 	ops     int

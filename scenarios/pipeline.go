@@ -41,6 +41,7 @@ type pipelineCluster struct {
 	cfg   pipeline.Config
 	model *models.Pipeline
 	watch *pipelineWatch
+	gate  *coordGate
 
 	serving     map[string]bool
 	kv          *coord.Store  // the coordination service's present life
@@ -72,6 +73,7 @@ func addPipeline(r *Run) *pipelineCluster {
 		flows: map[string]*flow.Node{}, nodes: map[string]*sim.Node{}, backends: map[string]*backendFaults{}, mirrored: map[string]*mirrorFaults{},
 	}
 	s.configure(r.World.NewStream("workload", "shape"))
+	s.gate = newCoordGate(r.World, s.cfg.CallTimeout, pipeline.DialCoord(r.World.Host(), s.cfg))
 	s.model = models.NewPipeline(pipelineCatalog())
 	s.watch = newPipelineWatch(s)
 	for _, o := range s.model.Oracles() {
@@ -152,6 +154,7 @@ var pipelinePersist = func() persist.Config {
 func (s *pipelineCluster) links(h host.Host) pipeline.Links {
 	l := pipeline.Dial(h, s.cfg)
 	l.Persist = s.c.client(h, s.cfg.Persist)
+	l.Coord = s.gate.through(l.Coord, h.Name())
 	if f := s.backends[h.Name()]; f != nil {
 		l.Tables = &flakyBackend{l.Tables, h, f}
 	}

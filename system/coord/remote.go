@@ -108,12 +108,12 @@ func (r *Remote) Txn(ctx context.Context, t Txn) (result TxnResult, err error) {
 		return TxnResult{}, err
 	}
 	may := onlyUnsent
-	if !t.writes() {
+	if !t.Writes() {
 		may = always
 	}
 	err = r.repeat(ctx, "txn", may, func(ctx context.Context) (err error) {
 		result, err = methodTxn.Call(ctx, r.c, t)
-		if err == nil && t.writes() && r.h.Buggify("coord/the answer to a transaction is lost") {
+		if err == nil && t.Writes() && r.h.Buggify("coord/the answer to a transaction is lost") {
 			return rpc.ErrUnknown
 		}
 		return err

@@ -310,7 +310,7 @@ func (s *Store) Txn(ctx context.Context, t Txn) (TxnResult, error) {
 	if err := t.check(); err != nil {
 		return TxnResult{}, err
 	}
-	if t.writes() {
+	if t.Writes() {
 		return s.propose(ctx, "txn", command{Kind: commandTxn, Txn: &t})
 	}
 	if ctx.Err() != nil {

@@ -154,8 +154,8 @@ type OpResult struct {
 	Deleted int
 }
 
-// writes tells whether the transaction may change something.
-func (t Txn) writes() bool {
+// Writes tells whether the transaction may change something.
+func (t Txn) Writes() bool {
 	for _, ops := range [][]Op{t.Then, t.Else} {
 		for _, op := range ops {
 			if op.Kind != OpGet {
