@@ -101,6 +101,19 @@ func cdcKinds() []*Kind {
 			},
 		},
 		{
+			Name:     "sink.refuse",
+			Doc:      "a changefeed's sink refuses everything for good, as far as captures can tell, and takes it again at the end",
+			Cause:    "a table that was dropped or made read-only, a revoked grant, a sink restored from a copy",
+			Subjects: true,
+			Params: []Param{
+				wordParam("how", "closed", "what it says: that it takes no more rows, or that rows are missing in it where a key span is to go on", "closed", "gap"),
+			},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				target(s, f, t)
+				f.set("how", []string{"closed", "gap"}[s.N(2)])
+			},
+		},
+		{
 			Name:     "source.stall",
 			Doc:      "the resolved timestamp of a key span stands still",
 			Cause:    "a lock of a transaction that is never resolved, a region without a leader",

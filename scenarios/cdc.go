@@ -27,6 +27,9 @@ const (
 
 	oracleAssigned = "cdc/assigned"
 	oracleElection = "coord/election"
+	// oracleFailed: a changefeed fails only for what really keeps it from going on, and of one that is stopped, or
+	// has failed or finished, no checkpoint is stored.
+	oracleFailed = "cdc/failed"
 )
 
 func cdcSettings(captures, spans string, more ...Setting) []Setting {
@@ -59,6 +62,7 @@ func owner() *Scenario {
 			c.intoDatabase()
 			c.handleOwners()
 			c.handleStalls()
+			c.handleSinks()
 			c.handleCrashes()
 		},
 	}
@@ -76,6 +80,7 @@ func rebalance() *Scenario {
 			c.intoDatabase()
 			c.handleOwners()
 			c.handleStalls()
+			c.handleSinks()
 			c.handleSlowOwners()
 			c.handleCrashes()
 			c.handleSource()
@@ -95,6 +100,7 @@ func changeCapture() *Scenario {
 			c.intoShards(addPersist(r))
 			c.handleOwners()
 			c.handleStalls()
+			c.handleSinks()
 			c.handleSlowOwners()
 			c.handleCrashes()
 			c.handleSource()
@@ -103,7 +109,7 @@ func changeCapture() *Scenario {
 	}
 }
 
-var cdcOracles = append(models.CheckpointOracles(), oracleAssigned, oracleElection)
+var cdcOracles = append(models.CheckpointOracles(), oracleAssigned, oracleElection, oracleFailed)
 
 type cdcOptions struct {
 	feeds        int  // 0 is one
@@ -140,7 +146,9 @@ type cdcCluster struct {
 	admin          *cdc.Admin
 	assigned       *Check
 	election       *Check
+	failed         *Check
 	created        bool
+	refusals       []*sinkRefusal
 	slow           *slowOwner    // nil while owners are quick
 	emptyUntil     time.Duration // no key span is added before
 	archived       model.Ts      // from when on history is held for changefeeds that start early; 0 before
@@ -154,7 +162,7 @@ func addCDC(r *Run, opt cdcOptions) *cdcCluster {
 	shape := drawCDCShape(r)
 	c := &cdcCluster{
 		r: r, opt: opt, shape: shape, serving: map[string]bool{}, captures: map[string]*cdc.Capture{}, feeds: []string{"feed"},
-		targets: map[string]model.Ts{}, assigned: r.Check(oracleAssigned), election: r.Check(oracleElection), nextSpan: model.KeySpanID(shape.spans + 1),
+		targets: map[string]model.Ts{}, assigned: r.Check(oracleAssigned), election: r.Check(oracleElection), failed: r.Check(oracleFailed), nextSpan: model.KeySpanID(shape.spans + 1),
 	}
 	for n := 2; n <= opt.feeds; n++ {
 		c.feeds = append(c.feeds, fmt.Sprintf("feed%d", n))
@@ -198,6 +206,8 @@ func addCDC(r *Run, opt cdcOptions) *cdcCluster {
 		c.task(fmt.Sprintf("operator %d", n+1), func(draw *sim.Stream) { c.operate(upstream, draw) }, shape.operators)
 	}
 	c.task("stop and resume", func(draw *sim.Stream) { c.interrupt(upstream, draw) }, shape.interrupted)
+	c.workers++
+	r.World.Go("mend", func() { c.keepMending(upstream) })
 	c.task("other reader", func(draw *sim.Stream) { c.holdBack(upstream, draw) }, 5*time.Second)
 	if shape.archive > 0 {
 		c.task("archive", func(*sim.Stream) { c.archive(upstream) }, shape.archive)
@@ -251,7 +261,8 @@ func (c *cdcCluster) boot(h host.Host) {
 		open := c.sinks(h)
 		cfg.Sinks = func(ctx context.Context, feed model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
 			c.watch.opens(h.Name(), feed, info.SinkURI)
-			return open(ctx, feed, info)
+			s, err := open(ctx, feed, info)
+			return &refusableSink{s, c, feed, info.SinkURI}, err
 		}
 		capture, err := cdc.Start(h, cfg)
 		if err != nil {
@@ -693,7 +704,7 @@ func (c *cdcCluster) status(feed string) (status model.ChangeFeedStatus, at coor
 func (c *cdcCluster) intoShards(p *persistCluster) {
 	p.unreliable(shardNames("capture-", c.shape.captures)...)
 	c.sinks = func(h host.Host) func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (sink.Sink, error) {
-		client := p.client(h, clientConfig)
+		client := p.client(h, c.shape.persist)
 		return func(_ context.Context, _ model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
 			return sink.NewShards(h, client, info.SinkURI), nil
 		}
@@ -769,8 +780,8 @@ var errNoSpan = errors.New("there is no key span")
 // capture, and compares the sinks with the source.
 func (c *cdcCluster) settle() error {
 	w := c.r.World
+	upstream := c.shape.dialSource(w.Host())
 	if len(c.upstream.SpanIDs()) == 0 { // the operator dropped all: a run that ends so has no sink to look at
-		upstream := c.shape.dialSource(w.Host())
 		c.insist(func(context.Context) error {
 			c.addSpan(upstream)
 			if len(c.upstream.SpanIDs()) == 0 {
@@ -788,7 +799,7 @@ func (c *cdcCluster) settle() error {
 	for _, feed := range c.feeds {
 		c.ensure(feed)
 	}
-	if !c.replicated(now, healed) {
+	if !c.replicated(upstream, now, healed) {
 		return nil
 	}
 	c.r.Figure("cdc_settled_ms", (w.Now() - healed).Milliseconds())
@@ -801,7 +812,7 @@ func (c *cdcCluster) settle() error {
 		}
 	}
 	// A transaction whose client gave up may have come in meanwhile, and be in a sink beyond the checkpoint.
-	if !c.replicated(now, healed) {
+	if !c.replicated(upstream, now, healed) {
 		return nil
 	}
 	for _, n := range c.nodes {
@@ -817,9 +828,10 @@ func (c *cdcCluster) settle() error {
 
 // replicated waits until all changefeeds have replicated what the source had at a ts, and what was committed since.
 // It tells whether that came about in time.
-func (c *cdcCluster) replicated(at model.Ts, healed time.Duration) bool {
+func (c *cdcCluster) replicated(upstream *source.Client, at model.Ts, healed time.Duration) bool {
 	w := c.r.World
 	for {
+		c.mend(upstream)
 		behind := slices.IndexFunc(c.feeds, func(feed string) bool { return !c.arrived(feed, at) })
 		if behind < 0 {
 			return true

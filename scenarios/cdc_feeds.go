@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/simrun-dev/simrun/sim"
@@ -102,9 +103,17 @@ func (c *cdcCluster) recreate(upstream *source.Client, draw *sim.Stream) {
 	if _, ends := c.targets[feed]; ends {
 		return
 	}
+	early, pause := draw.N(4) != 0, time.Duration(0)
+	if draw.N(2) == 0 {
+		pause = sim.Exp(0, 200*time.Millisecond).Sample(draw.Uint64())
+	}
+	c.renew(upstream, feed, early, pause)
+}
+
+// renew removes a changefeed and, after a pause, creates it again.
+func (c *cdcCluster) renew(upstream *source.Client, feed string, early bool, pause time.Duration) {
 	c.lives++
 	info := model.ChangeFeedInfo{SinkURI: fmt.Sprintf("%s~%d", feed, c.lives)}
-	early := draw.N(4) != 0
 	c.insist(func(ctx context.Context) error {
 		if err := c.admin.Remove(ctx, feed); err != nil {
 			return err
@@ -114,9 +123,7 @@ func (c *cdcCluster) recreate(upstream *source.Client, draw *sim.Stream) {
 		}
 		return nil
 	})
-	if draw.N(2) == 0 {
-		c.r.World.Sleep(sim.Exp(0, 200*time.Millisecond).Sample(draw.Uint64()))
-	}
+	c.r.World.Sleep(pause)
 	c.insist(func(ctx context.Context) (err error) {
 		if info.StartTs == 0 {
 			if info.StartTs, err = c.start(ctx, upstream, early); err != nil {
@@ -131,6 +138,41 @@ func (c *cdcCluster) recreate(upstream *source.Client, draw *sim.Stream) {
 		}
 		return err
 	})
+}
+
+// keepMending is the operator who looks after changefeeds that have failed, also before the faults begin: where
+// everybody is slow, one may fail by itself.
+func (c *cdcCluster) keepMending(upstream *source.Client) {
+	draw := c.r.World.NewStream("workload", "mend")
+	for c.r.Working() {
+		for pause := sim.Exp(0, c.shape.mended).Sample(draw.Uint64()); pause > 0 && c.r.Working(); pause -= patience {
+			c.r.World.Sleep(min(pause, patience))
+		}
+		c.mend(upstream)
+	}
+	c.workers--
+}
+
+// mend is what an operator does about changefeeds that have failed: those whose history is gone begin anew, the
+// others are resumed, whether or not that helps yet.
+func (c *cdcCluster) mend(upstream *source.Client) {
+	for _, feed := range slices.Clone(c.feeds) {
+		c.watch.catchUp()
+		cause := c.watch.lives[feed].failure
+		switch {
+		case cause == nil:
+		case errors.Is(cause, source.ErrGC):
+			delete(c.targets, feed)
+			c.renew(upstream, feed, false, 0)
+		default:
+			c.insist(func(ctx context.Context) error {
+				if err := c.admin.Resume(ctx, feed); !errors.Is(err, cdc.ErrNoFeed) {
+					return err
+				}
+				return nil // it was removed meanwhile
+			})
+		}
+	}
 }
 
 var errStillThere = errors.New("the changefeed is there, or may be")

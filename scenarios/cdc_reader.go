@@ -80,7 +80,7 @@ func (w *cdcWatch) safepoint() {
 		w.moment("the source keeps history from %d on", kept)
 	}
 	w.kept = kept
-	w.model.Safepoint(kept, models.Moment{Event: w.c.r.World.Events(), NS: int64(w.c.r.World.Now())})
+	w.keeps(kept, models.Moment{Event: w.c.r.World.Events(), NS: int64(w.c.r.World.Now())})
 	for _, life := range w.living() {
 		w.host().Sometimes(situationGivenUp, kept > w.begun[life])
 	}

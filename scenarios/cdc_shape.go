@@ -8,6 +8,7 @@ import (
 	"github.com/simrun-dev/simrun/system/cdc/source"
 	"github.com/simrun-dev/simrun/system/coord"
 	"github.com/simrun-dev/simrun/system/host"
+	"github.com/simrun-dev/simrun/system/persist"
 	"github.com/simrun-dev/simrun/system/rpc"
 )
 
@@ -35,6 +36,10 @@ type cdcShape struct {
 	// archive is the mean time for which history is held at one place for changefeeds that start below the others,
 	// 0 where it is held at the beginning for good.
 	archive time.Duration
+	// mended is the mean time until an operator looks after changefeeds that have failed.
+	mended time.Duration
+	// persist is how sinks in shards use persist.
+	persist persist.Config
 	// sourceRewriteAt is the size of the source's log at which it is rewritten.
 	sourceRewriteAt int64
 }
@@ -83,6 +88,14 @@ func drawCDCShape(r *Run) cdcShape {
 	s.dropsAll = draw.N(3) == 0
 	if draw.N(3) != 0 {
 		s.archive = slower(draw, time.Second, 3)
+	}
+	s.mended = slower(draw, 500*time.Millisecond, 3)
+	if s.persist = clientConfig; draw.N(4) == 0 {
+		s.persist.WriterLease = shortLeases.WriterLease // whoever is not heard of for longer can't tell what it has appended
+	}
+	if draw.N(4) == 0 && r.Int("recreate") == 1 {
+		// An owner that is away for longer loses the changefeed, for which nothing helps but to begin anew.
+		s.config.SafepointTTL = time.Second << draw.N(3)
 	}
 	return s
 }

@@ -20,11 +20,12 @@ const (
 	situationBelow     = "scenarios/cdc: a changefeed starts below the others"
 	situationNoSpans   = "scenarios/cdc: no key span is left"
 	situationGivenUp   = "scenarios/cdc: history that a changefeed has replicated is given up"
+	situationLapsed    = "scenarios/cdc: the history that a changefeed needs is given up, since its owners were not heard of"
 	situationRecreated = "scenarios/cdc: a changefeed is removed and created again with a lower start"
 )
 
 var _ = host.Declare(
 	situation544, situation4464, situation9830, situation6538, situation9583, situation6477,
 	situationManyRows, situationLateWrite, situationPassed, situationBelow, situationRecreated, situationGivenUp,
-	situationNoSpans,
+	situationNoSpans, situationLapsed,
 )

@@ -42,6 +42,9 @@ type cdcWatch struct {
 	seen       coord.Revision                    // up to which the service's changes are known
 	owners     map[coord.Revision]coord.Revision // who held the office when a checkpoint was stored
 	pending    map[string]map[spanOn]bool
+	refusals   map[string]bool           // lives whose sink has refused something since their description was put
+	heard      map[string]time.Duration  // when the source was last known to hold history for a life
+	lost       map[string]bool           // lives whose history was given up, by right
 	adds       int                       // how many key spans were dispatched to be added
 	removals   map[spanOn]coord.Revision // who dispatched those that are under way
 	atTick     map[string]func()         // see onTick
@@ -84,6 +87,7 @@ type feedLife struct {
 	id      string
 	created coord.Revision
 	state   model.FeedState
+	failure error // why it is in model.StateFailed, nil when it is not
 }
 
 // spanRun is a run that is going on, and up to when the source has told it that it has everything.
@@ -106,6 +110,7 @@ func newCDCWatch(c *cdcCluster) *cdcWatch {
 		lives: map[string]feedLife{}, opened: map[machineFeed]string{}, begun: map[string]uint64{}, stored: map[string]uint64{},
 		stays: map[spanOn]*spanStay{}, latest: map[lifeSpan]models.RunID{}, removals: map[spanOn]coord.Revision{}, resumed: map[string]bool{}, last: map[string]model.Ts{},
 		owners: map[coord.Revision]coord.Revision{}, pending: map[string]map[spanOn]bool{}, atTick: map[string]func(){}, changedAt: -1,
+		refusals: map[string]bool{}, heard: map[string]time.Duration{}, lost: map[string]bool{},
 	}
 }
 
@@ -209,7 +214,10 @@ func (w machineWatch) Observe(e cdc.Event) {
 	case cdc.Reported:
 		w.model.Reported(e.Feed, uint64(e.Epoch), e.Capture, e.CheckpointTs, e.ResolvedTs, m)
 	case cdc.SafepointMoved:
-		w.model.Safepoint(e.Kept, m)
+		if life, ok := w.lives[e.Feed]; ok && life.created == e.Incarnation && e.Kept <= e.Asked {
+			w.heard[life.id] = w.c.r.World.Now()
+		}
+		w.keeps(e.Kept, m)
 	case cdc.SpanStarted:
 		w.started(w.at(e.Feed, e.Span, e.Capture), e, m)
 	case cdc.SpanStopped:
@@ -438,7 +446,8 @@ func (w *cdcWatch) described(feed string, e coord.Event) {
 	if info.State == model.StateFinished {
 		w.model.Ended(life.id)
 	}
-	if life.state == model.StateStopped && info.State == model.StateNormal {
+	w.fails(feed, &life, info)
+	if (life.state == model.StateStopped || life.state == model.StateFailed) && info.State == model.StateNormal {
 		w.resumed[feed] = true
 	}
 	life.state = info.State
@@ -449,7 +458,7 @@ func (w *cdcWatch) described(feed string, e coord.Event) {
 func (w *cdcWatch) began(feed string, life feedLife, start model.Ts) {
 	w.host().Sometimes(situationBelow, w.below(start))
 	w.host().Sometimes(situationRecreated, w.last[feed] > start)
-	w.begun[life.id] = start
+	w.begun[life.id], w.heard[life.id] = start, w.c.r.World.Now()
 	w.model.Created(life.id, start, w.moment("changefeed %s begins at %d", life.id, start))
 	for _, span := range w.spans() {
 		if w.dropped[span] == 0 || w.dropped[span] > start {
@@ -530,7 +539,8 @@ func (w *cdcWatch) catchUp() {
 		w.seen = 1
 	}
 	events, err := kv.Watch(coord.Prefix(cdc.Root), w.seen+1).Next(over)
-	if errors.Is(err, coord.ErrCompacted) {
+	missed := errors.Is(err, coord.ErrCompacted)
+	if missed {
 		// What was stored in between is gone, unless it is there still.
 		w.model.Missed()
 		s, err := kv.Range(context.Background(), coord.Prefix(cdc.Root), 0)
@@ -560,6 +570,10 @@ func (w *cdcWatch) catchUp() {
 		var status model.ChangeFeedStatus
 		if !isStatus || e.Deleted() || json.Unmarshal([]byte(e.Value), &status) != nil {
 			continue
+		}
+		if life, ok := w.lives[feed]; ok && !missed {
+			w.c.failed.Holds(life.state == model.StateNormal, "changefeed %s: the checkpoint %d is stored while its state is %q",
+				feed, status.CheckpointTs, life.state)
 		}
 		owner := w.ownerAt(e.ModRevision)
 		m := w.moment("changefeed %s: the checkpoint is %d", feed, status.CheckpointTs)

@@ -123,12 +123,14 @@ func (p *processor) added(id model.KeySpanID, startTs model.Ts, reported report)
 	return caughtUp && reported.CheckpointTs >= max(startTs, p.globalCheckpoint) && reported.ResolvedTs >= p.globalResolved
 }
 
-// remove tells a key span's pipeline to end. One that is not there is no error.
+// remove tells a key span's pipeline to end. Owners dispatch the removal only of what the agent has told them runs
+// since its last Sync, and nothing but a removal takes a pipeline away: one that is not there an owner has dispatched
+// twice, or by what it knew of another processor. All the same it is as removed as can be, and the owner is told so.
 func (p *processor) remove(id model.KeySpanID) {
-	if l := p.pipelines[id]; l != nil {
+	l := p.pipelines[id]
+	p.h.Always("cdc: a key span that is to be removed is there", l != nil, "%s: key span %d", p.feed, id)
+	if l != nil {
 		l.end()
-	} else {
-		p.h.Sometimes("cdc: the removal of a key span that is not there", true)
 	}
 }
 

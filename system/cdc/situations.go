@@ -55,5 +55,4 @@ var _ = host.Declare(
 	"cdc: scheduling ends with operations under way",
 	"cdc: the history that a changefeed needs is not held any more",
 	"cdc: the outcome of a checkpoint write is not known",
-	"cdc: the removal of a key span that is not there",
 )
