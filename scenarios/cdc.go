@@ -40,6 +40,7 @@ func cdcSettings(captures, spans string, more ...Setting) []Setting {
 		{Name: "operator-pace", Default: "500ms", Doc: "mean time between two acts of an operator; many runs are up to 32 times slower"},
 		{Name: "recreate", Default: "1", Doc: "1 has changefeeds removed and created again, from a lower start; 0 has not", Check: zeroOrOne},
 		{Name: "session-ttl", Default: "4s", Doc: "how long a capture may go unheard before it is taken for dead; many runs have an eighth of it at least"},
+		{Name: "safepoint-ttl", Default: "24h", Doc: "how long the source keeps history without hearing of an owner; some runs have 1 to 4 s, unless recreate is 0"},
 	}, more...)
 }
 

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"errors"
+	"time"
 
 	"github.com/simrun-dev/simrun/models"
 	"github.com/simrun-dev/simrun/system/cdc"
@@ -56,7 +57,12 @@ func (w *cdcWatch) keeps(kept model.Ts, m models.Moment) {
 // lapsed tells whether the source may have stopped waiting for a changefeed's owners. It measures time by its own
 // clock, and what it has last heard it has heard before that was known here: half the time is time enough to doubt.
 func (w *cdcWatch) lapsed(life string) bool {
-	ttl := w.c.shape.config.SafepointTTL
-	astray := w.c.r.planned("clock.jump") || w.c.r.planned("clock.skew")
-	return ttl != 0 && (astray || w.c.r.World.Now()-w.heard[life] >= ttl/2)
+	unheard := w.c.r.World.Now() - w.heard[life]
+	if w.c.r.planned("clock.jump") || w.c.r.planned("clock.skew") {
+		unheard += farthestJump
+	}
+	return unheard >= w.c.shape.config.SafepointTTL/2
 }
+
+// farthestJump is more than faults put clocks wrong by.
+const farthestJump = time.Minute

@@ -148,7 +148,9 @@ func (c *cdcCluster) keepMending(upstream *source.Client) {
 		for pause := sim.Exp(0, c.shape.mended).Sample(draw.Uint64()); pause > 0 && c.r.Working(); pause -= patience {
 			c.r.World.Sleep(min(pause, patience))
 		}
-		c.mend(upstream)
+		if c.created {
+			c.mend(upstream)
+		}
 	}
 	c.workers--
 }

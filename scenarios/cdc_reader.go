@@ -2,11 +2,9 @@ package scenarios
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/simrun-dev/simrun/models"
-	"github.com/simrun-dev/simrun/system/cdc/model"
 	"github.com/simrun-dev/simrun/system/cdc/source"
 	"github.com/simrun-dev/simrun/system/host"
 )
@@ -66,16 +64,11 @@ func (w *cdcWatch) safepoint() {
 	if w.c.upstream == nil {
 		return
 	}
-	spans := w.c.upstream.SpanIDs()
-	if len(spans) == 0 {
+	spans, err := w.c.upstream.Spans(context.Background())
+	if err != nil {
 		return
 	}
-	// There is nothing to read as of 0, once history has been given up.
-	kept := model.Ts(0)
-	var gone *source.GCError
-	if _, err := w.c.upstream.Snapshot(over, spans[0], 0); errors.As(err, &gone) {
-		kept = gone.Safepoint
-	}
+	kept := spans.Safepoint
 	if kept != w.kept {
 		w.moment("the source keeps history from %d on", kept)
 	}

@@ -93,6 +93,7 @@ func drawCDCShape(r *Run) cdcShape {
 	if s.persist = clientConfig; draw.N(4) == 0 {
 		s.persist.WriterLease = shortLeases.WriterLease // whoever is not heard of for longer can't tell what it has appended
 	}
+	s.config.SafepointTTL = r.Duration("safepoint-ttl")
 	if draw.N(4) == 0 && r.Int("recreate") == 1 {
 		// An owner that is away for longer loses the changefeed, for which nothing helps but to begin anew.
 		s.config.SafepointTTL = time.Second << draw.N(3)
