@@ -12,6 +12,7 @@ import (
 const (
 	OracleFlushVisible     = "flow/flush-visible"
 	OracleSinkEqualsQuery  = "flow/sink-equals-query"
+	OracleSinkConverges    = "flow/sink-converges"
 	OracleNoDoubleCount    = "flow/no-double-count"
 	OracleCreateAtomic     = "flow/create-atomic"
 	OracleRemoveStops      = "flow/remove-stops"
@@ -22,8 +23,8 @@ const (
 // FlowOracles are the names of the oracles.
 func FlowOracles() []string {
 	return []string{
-		OracleFlushVisible, OracleSinkEqualsQuery, OracleNoDoubleCount, OracleCreateAtomic, OracleRemoveStops, OracleRefillConverges,
-		OracleAcceptedIsStored,
+		OracleFlushVisible, OracleSinkEqualsQuery, OracleSinkConverges, OracleNoDoubleCount, OracleCreateAtomic, OracleRemoveStops,
+		OracleRefillConverges, OracleAcceptedIsStored,
 	}
 }
 
@@ -37,6 +38,8 @@ func FlowOracles() []string {
 //   - flow/flush-visible: what a sink holds when a flush has returned is the query of the source before
 //     some change that came after those that had been acknowledged when the flush was asked for;
 //   - flow/sink-equals-query: so it is whenever the sink is read, and at rest that is the whole source;
+//   - flow/sink-converges: once nothing changes any more, a sink comes to hold what the query says of the whole
+//     source though nobody flushes the flow, also one that was made anew;
 //   - flow/no-double-count: no group counts more rows than its source ever had at once, also while the sink may
 //     lag behind by anything.
 //
@@ -187,6 +190,19 @@ func (f *Flows) Seen(oracle string, q *FlowQuery, from, to uint64, sink []string
 	f.Holds(oracle, j.matched, m, "flow %s: its sink is not what the query says of %s before any change from %d to %d: %s",
 		q.Flow, q.Source, from, to, problem)
 	return j.at, j.matched
+}
+
+// Shows tells whether a sink holds what the query says of the whole source, and judges nothing. All changes have to
+// have been observed.
+func (f *Flows) Shows(q *FlowQuery, sink []string) bool {
+	s := f.source(q.Source)
+	j := newSinkJudge(q, sink)
+	if q.Group != nil {
+		f.remember(j, s, s.next)
+	}
+	last := s.eras[len(s.eras)-1]
+	j.look(last.from, f.result(q, last))
+	return j.matched
 }
 
 // remember has the judge know what the query ever said, before changes up to to.

@@ -122,6 +122,14 @@ func TestFlowsHistories(t *testing.T) {
 		{"a sink changes after its flow was removed", func(f *models.Flows, _ *models.FlowQuery) {
 			f.Holds(models.OracleRemoveStops, false, moment, "changes %d to %d came later", 3, 4)
 		}, []string{models.OracleRemoveStops}},
+		{"a sink at rest lacks the last change", func(f *models.Flows, q *models.FlowQuery) {
+			require.False(t, f.Shows(q, []string{"a:2", "b:1"}))
+			f.Seen(models.OracleSinkConverges, q, 5, 5, []string{"a:2", "b:1"}, moment)
+		}, []string{models.OracleSinkConverges}},
+		{"a sink at rest has all", func(f *models.Flows, q *models.FlowQuery) {
+			require.True(t, f.Shows(q, []string{"a:2"}))
+			f.Seen(models.OracleSinkConverges, q, 5, 5, []string{"a:2"}, moment)
+		}, nil},
 		{"a refill does not end", func(f *models.Flows, _ *models.FlowQuery) {
 			f.Holds(models.OracleRefillConverges, false, moment, "still refilling")
 		}, []string{models.OracleRefillConverges}},

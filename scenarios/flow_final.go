@@ -29,6 +29,9 @@ func (c *flowCluster) final() error {
 	u := c.users[0]
 	last := u.slots[0]
 	draw := sim.NewStream(u.choices.Uint64(), "final")
+	if err := c.restored(draw); err != nil {
+		return err
+	}
 	for tries := 0; !u.badCreate(draw); tries++ {
 		if tries == 20 {
 			return fmt.Errorf("a flow that can't be is not refused")
@@ -92,6 +95,9 @@ func (u *flowUser) finish(s *flowSlot) error {
 	}
 	if s.current == nil || s.murky {
 		return nil
+	}
+	if err := u.rests(s); err != nil {
+		return err
 	}
 	deadline := u.watch.h.Clock().Now().Add(convergeTime)
 	for !u.flush(s) {

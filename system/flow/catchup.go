@@ -9,7 +9,7 @@ import (
 	"github.com/simrun-dev/simrun/system/host"
 )
 
-// keepUp fetches what was missed, every now and then.
+// keepUp fetches what was missed, every now and then, and lets flows begin anew whose sinks were made anew.
 func (m *Manager) keepUp(shutdown *host.Chan[struct{}]) {
 	for !m.pause(shutdown, m.cfg.CatchUpInterval) {
 		for _, s := range m.context.allSources() {
@@ -17,7 +17,7 @@ func (m *Manager) keepUp(shutdown *host.Chan[struct{}]) {
 				m.h.Logf("flow: table %s: %v", s.table.Name, err)
 			}
 		}
-		for _, r := range m.lost() {
+		for _, r := range m.ashore() {
 			if err := m.intact(context.Background(), r); err != nil {
 				m.h.Logf("flow %s: beginning anew for a sink that was made anew: %v", r.args.Name, err)
 			}

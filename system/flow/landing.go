@@ -48,10 +48,12 @@ func (l *landing) refuse(err error) {
 	l.refused = err
 }
 
-func (l *landing) isLost() bool {
+// ashore tells whether the whole result is where it will be: in a table, or lost. Until then it is on its way, and
+// finds out by itself whether there is a table for it.
+func (l *landing) ashore() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.lost
+	return l.lost || l.table != 0
 }
 
 // landed notes that outputs are in a table.
@@ -71,9 +73,10 @@ func strand(outputs []output) {
 	}
 }
 
-// lost are the flows that are to begin anew once there is a table for what they have lost.
-func (m *Manager) lost() []*registration {
-	return slices.DeleteFunc(m.context.allFlows(), func(r *registration) bool { return !r.landing.isLost() })
+// ashore are the flows whose sink may have become another table than the one with their results without their having
+// anything to write that would tell.
+func (m *Manager) ashore() []*registration {
+	return slices.DeleteFunc(m.context.allFlows(), func(r *registration) bool { return !r.landing.ashore() })
 }
 
 // intact sees to it that the table that a flow has for its sink is the one that has had its whole result:

@@ -169,11 +169,11 @@ func TestStaleRowsOfOthersStay(t *testing.T) {
 	})
 }
 
-// TestASinkThatComesBackIsFilled, with nothing new in the source: also if it was gone before it had anything,
+// TestASinkThatComesBackIsFilled, with nothing new in the source: if it had all, if it was gone before it had anything,
 // and if the write met that it is gone.
 func TestASinkThatComesBackIsFilled(t *testing.T) {
-	for _, late := range []bool{false, true} {
-		t.Run(fmt.Sprint(late), func(t *testing.T) {
+	for _, gone := range []string{"once all is written", "before the write", "at the write"} {
+		t.Run(gone, func(t *testing.T) {
 			inWorld(t, func(w *sim.World) {
 				ctx, f := context.Background(), newFakeFrontend()
 				source := f.add("t", true)
@@ -187,16 +187,19 @@ func TestASinkThatComesBackIsFilled(t *testing.T) {
 					if call == "write" {
 						writes++
 					}
-					if late && call == "write" && writes == 2 {
+					if gone == "at the write" && call == "write" && writes == 2 {
 						f.drop(sink.ID)
 					}
 					return nil
 				}
-				if !late {
+				if gone == "before the write" {
 					f.drop(sink.ID)
 				}
 				_, err = m.SendWritebackRequests(ctx)
 				require.NoError(t, err)
+				if gone == "once all is written" {
+					f.drop(sink.ID)
+				}
 				_, err = f.CreateTable(ctx, *sink)
 				require.NoError(t, err)
 				down := host.NewChan[struct{}](w.Host(), "down", 0)
