@@ -13,11 +13,15 @@ func flowKinds() []*Kind {
 	return []*Kind{
 		{
 			Name:     "flow.restart",
-			Doc:      "a flow node's process dies and starts anew at once, with all its flows to be refilled",
-			Cause:    "a deployment, a crash under a supervisor",
+			Doc:      "a flow node's process dies and starts anew at once, with all its flows to be refilled; for a while it can't look which they are",
+			Cause:    "a deployment, a crash under a supervisor; caches that are cold after it",
 			Subjects: true,
 			Instant:  true,
-			draw:     one,
+			Params:   []Param{durationParam("cold", "1ms", "how long its looks into the catalog hang after that")},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				one(s, f, t)
+				f.set("cold", fmt.Sprintf("%dms", s.Between(1, []int64{1, 2000}[s.N(2)])))
+			},
 		},
 		{
 			Name:     "frontend.unavailable",
@@ -57,6 +61,21 @@ func flowKinds() []*Kind {
 				one(s, f, t)
 				f.set("share", percent(int(s.Between(10, 90))*10_000))
 				f.set("late", fmt.Sprintf("%dms", s.Between(10, 1500)))
+			},
+		},
+		{
+			Name:     "flow.untold",
+			Doc:      "a share of the frontends' calls that tell a flow node of flows that are created and dropped end in an error: they never come, or some time after",
+			Cause:    "a connection lost before the request was read, a proxy's queue, a retry in a library",
+			Subjects: true,
+			Params: []Param{
+				percentParam("share", "30%", "share of calls that seem to fail"),
+				durationParam("late", "200ms", "how long after the error half of them come, on average"),
+			},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				one(s, f, t)
+				f.set("share", percent(int(s.Between(10, 90))*10_000))
+				f.set("late", fmt.Sprintf("%dms", s.Between(10, 600)))
 			},
 		},
 		{

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 var flowSettings = []Setting{
@@ -34,7 +35,10 @@ func buildFlows(r *Run) {
 	c.watch = newFlowWatch(c)
 	users := make([]*flowUser, r.Int("users"))
 	for i := range users {
-		users[i] = &flowUser{flowCluster: c, number: i, choices: r.World.NewStream("workload", fmt.Sprintf("user-%d", i+1))}
+		users[i] = &flowUser{
+			flowCluster: c, number: i, choices: r.World.NewStream("workload", fmt.Sprintf("user-%d", i+1)),
+			moments: host.NewChan[*flowSlot](r.World.Host(), "moments", 1),
+		}
 		c.users = append(c.users, users[i])
 	}
 	for i := range r.Int("flows") {
@@ -47,7 +51,7 @@ func buildFlows(r *Run) {
 	}
 	for i := range sharedTemplates {
 		t := &sharedTemplates[i]
-		u := users[(i+1)%len(users)]
+		u := users[1%len(users)]
 		u.slots = append(u.slots, newSlot("shared_"+t.table, t))
 	}
 	r.World.Go("setup", c.setup)

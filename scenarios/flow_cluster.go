@@ -40,6 +40,7 @@ type flowMachine struct {
 	machine *sim.Node
 	node    *flow.Node // of the present life, nil before it has begun
 	faults  *backendFaults
+	told    *requestFaults
 }
 
 func (c *flowCluster) addFrontends() {
@@ -55,6 +56,7 @@ func (c *flowCluster) addFrontends() {
 				Nodes: c.nodeNames, MirrorTimeout: time.Second, FlowTimeout: statementTimeout - 500*time.Millisecond,
 				StatementTimeout: statementTimeout, History: 64,
 				Mirror: func(_ string, to frontend.Inserter) frontend.Inserter { return &flakyMirror{to, h, faults} },
+				Handle: func(node string, to frontend.Handler) frontend.Handler { return &flakyNode{to, h, c.nodes[node].told} },
 			})
 			if _, err := frontend.Serve(f, frontend.Port); err != nil {
 				h.Logf("%v", err)
@@ -91,12 +93,18 @@ func (c *flowCluster) addresses(first int) []string {
 }
 
 func (c *flowCluster) addNodes() {
+	network := frontend.NewClient(c.r.World.Host(), flowCallTimeout, c.addresses(0)...)
 	for i, name := range c.nodeNames {
-		m := &flowMachine{name: name, faults: &backendFaults{choices: c.r.World.NewStream("backend", name)}}
+		m := &flowMachine{
+			name: name, told: &requestFaults{choices: c.r.World.NewStream("requests", name)},
+			faults: &backendFaults{
+				choices: c.r.World.NewStream("backend", name), network: network, onLost: c.writeLost, names: map[catalog.TableID]string{},
+			},
+		}
 		c.nodes[name] = m
 		caps := drawCaps(c.r.World.NewStream("caps", name))
 		m.machine = c.r.AddNode(name, "flow", func(h host.Host) {
-			backend := &flakyBackend{frontend.NewClient(h, flowCallTimeout, c.addresses(i)...), h, m.faults}
+			backend := &flakyBackend{frontend.NewClient(h, flowCallTimeout, c.addresses(i)...), c.r.World, h, m.faults}
 			cfg := flow.Config{
 				SendBufRows: caps.rows, SendBufCap: caps.batches, BroadcastCap: caps.batches, HoldCap: caps.held, InsertTimeout: caps.patience,
 				RunInterval: 100 * time.Millisecond, CatchUpInterval: 400 * time.Millisecond, ReconcileInterval: 700 * time.Millisecond,
@@ -138,12 +146,18 @@ func (c *flowCluster) Observe(e flow.Event) {
 
 func (c *flowCluster) addFaults() {
 	c.r.Handle("flow.restart", c.nodeNames, func(f *faults.Fault) (func(), bool) {
-		n := c.nodes[f.Target[0]].machine
-		if !n.Up() {
+		n := c.nodes[f.Target[0]]
+		if !n.machine.Up() {
 			return nil, false
 		}
-		n.Crash()
-		n.Restart()
+		n.faults.cold++
+		c.r.World.Go("warm up "+n.name, func() {
+			c.r.World.Sleep(f.Duration("cold"))
+			n.faults.cold--
+		})
+		n.machine.Crash()
+		n.machine.Restart()
+		c.restarted()
 		return nil, true
 	})
 	c.r.Handle("frontend.unavailable", c.nodeNames, func(f *faults.Fault) (func(), bool) {
@@ -163,6 +177,11 @@ func (c *flowCluster) addFaults() {
 	})
 	c.r.Handle("flow.lost_reply", c.nodeNames, func(f *faults.Fault) (func(), bool) {
 		on := c.nodes[f.Target[0]].faults
+		on.lost, on.late = f.PerMillion("share"), f.Duration("late")
+		return func() { on.lost = 0 }, true
+	})
+	c.r.Handle("flow.untold", c.nodeNames, func(f *faults.Fault) (func(), bool) {
+		on := c.nodes[f.Target[0]].told
 		on.lost, on.late = f.PerMillion("share"), f.Duration("late")
 		return func() { on.lost = 0 }, true
 	})

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,14 +54,7 @@ func (c *flowCluster) final() error {
 	return c.tidy()
 }
 
-func sortedKeys(m map[string]sinkState) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
 // converge waits until all flows have what their tables hold.
 func (c *flowCluster) converge() error {

@@ -19,15 +19,22 @@ import (
 type backendFaults struct {
 	choices   *sim.Stream // one word a call
 	down      int
+	cold      int // its looks into the catalog hang
 	slow      time.Duration
 	forgetful int
 	lost      int // parts per million of writes
 	late      time.Duration
+	// network makes the writes that come late, whatever becomes of the node meanwhile.
+	network *frontend.Client
+	// onLost, if not nil, is told of writes whose answer is lost, by the sinks' names.
+	onLost func(sink string)
+	names  map[catalog.TableID]string // of tables that it has asked for
 }
 
 // flakyBackend is a backend whose calls fail as the faults say.
 type flakyBackend struct {
 	flow.Backend
+	w *sim.World
 	h host.Host
 	f *backendFaults
 }
@@ -35,11 +42,8 @@ type flakyBackend struct {
 // before is what happens to a call before it is made.
 func (b *flakyBackend) before(ctx context.Context) (*sim.Stream, error) {
 	draw := sim.NewStream(b.f.choices.Uint64(), "call")
-	for waited := time.Duration(0); b.f.down > 0; waited += poll {
-		if waited >= flowCallTimeout || ctx.Err() != nil {
-			return draw, fmt.Errorf("%w: frontend.unavailable", rpc.ErrUnknown)
-		}
-		b.h.Clock().Sleep(poll)
+	if !b.passes(ctx, &b.f.down) {
+		return draw, fmt.Errorf("%w: frontend.unavailable", rpc.ErrUnknown)
 	}
 	if b.f.slow > 0 {
 		b.h.Clock().Sleep(sim.Exp(0, b.f.slow).Sample(draw.Uint64()))
@@ -50,11 +54,26 @@ func (b *flakyBackend) before(ctx context.Context) (*sim.Stream, error) {
 	return draw, nil
 }
 
+// passes waits as long as there are faults that hold calls up, and tells whether that was short enough for a call.
+func (b *flakyBackend) passes(ctx context.Context, held *int) bool {
+	for waited := time.Duration(0); *held > 0; waited += poll {
+		if waited >= flowCallTimeout || ctx.Err() != nil {
+			return false
+		}
+		b.h.Clock().Sleep(poll)
+	}
+	return true
+}
+
 func (b *flakyBackend) Table(ctx context.Context, name catalog.Name) (*catalog.Table, error) {
 	if _, err := b.before(ctx); err != nil {
 		return nil, err
 	}
-	return b.Backend.Table(ctx, name)
+	t, err := b.Backend.Table(ctx, name)
+	if err == nil && b.f.names != nil {
+		b.f.names[t.ID] = name.Object
+	}
+	return t, err
 }
 
 func (b *flakyBackend) TableByID(ctx context.Context, id catalog.TableID) (*catalog.Table, error) {
@@ -67,6 +86,9 @@ func (b *flakyBackend) TableByID(ctx context.Context, id catalog.TableID) (*cata
 func (b *flakyBackend) Flows(ctx context.Context) ([]*catalog.Flow, uint64, error) {
 	if _, err := b.before(ctx); err != nil {
 		return nil, 0, err
+	}
+	if !b.passes(ctx, &b.f.cold) {
+		return nil, 0, fmt.Errorf("%w: flow.restart, cold", rpc.ErrUnknown)
 	}
 	return b.Backend.Flows(ctx)
 }
@@ -119,14 +141,17 @@ func (b *flakyBackend) Write(ctx context.Context, w flow.WriteRequest) error {
 	if !draw.PerMillion(b.f.lost) {
 		return b.Backend.Write(ctx, w)
 	}
+	if b.f.onLost != nil {
+		b.f.onLost(b.f.names[w.Table])
+	}
 	if draw.N(2) == 0 {
 		_ = b.Backend.Write(ctx, w)
 		return fmt.Errorf("%w: flow.lost_reply", rpc.ErrUnknown)
 	}
 	wait := sim.Exp(0, b.f.late).Sample(draw.Uint64())
-	b.h.Go("late write", func() {
-		b.h.Clock().Sleep(wait)
-		_ = b.Backend.Write(context.Background(), w)
+	b.w.Go("late write", func() {
+		b.w.Sleep(wait)
+		_ = b.f.network.Write(context.Background(), w)
 	})
 	return fmt.Errorf("%w: flow.lost_reply", rpc.ErrUnknown)
 }
@@ -175,4 +200,36 @@ func (m *flakyMirror) HandleInserts(ctx context.Context, in flow.InsertRequests)
 		_, _ = try()
 	}
 	return answer, err
+}
+
+// requestFaults is how the frontends' calls about flows to a node fail at present.
+type requestFaults struct {
+	choices *sim.Stream // one word a call
+	lost    int         // parts per million
+	late    time.Duration
+}
+
+// latestRequest is how late a request may come at most, so that it and what it does are over within murkyTime.
+const latestRequest = 1500 * time.Millisecond
+
+// flakyNode is a flow node that does not hear of flows that are created and dropped, or late.
+type flakyNode struct {
+	frontend.Handler
+	h host.Host
+	f *requestFaults
+}
+
+func (n *flakyNode) Handle(ctx context.Context, r flow.FlowRequest) (flow.FlowResponse, error) {
+	draw := sim.NewStream(n.f.choices.Uint64(), "request")
+	if r.Flush != nil || !draw.PerMillion(n.f.lost) {
+		return n.Handler.Handle(ctx, r)
+	}
+	if draw.N(2) == 0 {
+		wait := min(sim.Exp(0, n.f.late).Sample(draw.Uint64()), latestRequest)
+		n.h.Go("late request", func() {
+			n.h.Clock().Sleep(wait)
+			_, _ = n.Handler.Handle(context.Background(), r)
+		})
+	}
+	return flow.FlowResponse{}, fmt.Errorf("%w: flow.untold", rpc.ErrUnknown)
 }

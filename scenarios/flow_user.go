@@ -13,6 +13,7 @@ import (
 	"github.com/simrun-dev/simrun/system/dataflow"
 	"github.com/simrun-dev/simrun/system/flow/catalog"
 	"github.com/simrun-dev/simrun/system/flow/frontend"
+	"github.com/simrun-dev/simrun/system/host"
 )
 
 // flowUser is a client: it changes the tables, and has flows of its own.
@@ -22,6 +23,7 @@ type flowUser struct {
 	choices  *sim.Stream
 	client   *frontend.Client
 	slots    []*flowSlot
+	moments  *host.Chan[*flowSlot] // see flow_moment.go
 	rows     int
 	bad      int
 	accepted []string // rows of events whose insertion was acknowledged
@@ -46,14 +48,17 @@ type flowSlot struct {
 	// sinkGone: the flow's sink was dropped under it. unfit: there may be another table of that name, into
 	// which the flow can't write.
 	sinkGone, unfit bool
-	// used are the sinks that it had.
-	used map[string]bool
+	// used are the sinks that it had, and open those of them into which something may come yet: of definitions that
+	// were not known to be over when the last one was made.
+	used, open map[string]bool
+	// lost is when the answer to a write into its sink was lost last.
+	lost time.Duration
 	// stopped are the sinks that nobody writes any more, with what they held when that was so.
 	stopped map[string]sinkState
 }
 
 func newSlot(name string, fixed *flowTemplate) *flowSlot {
-	return &flowSlot{name: name, fixed: fixed, used: map[string]bool{}, stopped: map[string]sinkState{}}
+	return &flowSlot{name: name, fixed: fixed, used: map[string]bool{}, open: map[string]bool{}, stopped: map[string]sinkState{}}
 }
 
 func (u *flowUser) moment() models.Moment {
@@ -91,7 +96,10 @@ func (u *flowUser) run() {
 	u.begun = true
 	for u.r.Working() {
 		draw := sim.NewStream(u.choices.Uint64(), "statement")
-		u.watch.h.Clock().Sleep(sim.Exp(0, u.r.Duration("pace")).Sample(draw.Uint64()))
+		if s, moment := u.pause(sim.Exp(0, u.r.Duration("pace")).Sample(draw.Uint64())); moment && draw.N(4) > 0 {
+			u.seize(s, draw)
+			continue
+		}
 		switch n := draw.N(20); {
 		case n < 9:
 			u.insertEvents(draw)
@@ -134,6 +142,9 @@ func (u *flowUser) handle(s *flowSlot, draw *sim.Stream) {
 			u.look(s)
 		case s.fixed != nil && s.fixed.src != "" && draw.N(2) == 0:
 			u.drop(s) // and its row stays, as if it were of who has the sink for itself then
+			if draw.N(2) == 0 {
+				u.shareAnew(s, draw)
+			}
 		case s.fixed != nil:
 			u.flush(s)
 		case n < 11:
@@ -252,21 +263,20 @@ func (u *flowUser) create(s *flowSlot, draw *sim.Stream, replace bool) {
 		}
 	}
 	old := s.current
+	s.open[d.sink] = true
 	_, definite, err := u.execute(d.create(how, s.name))
 	switch {
 	case err == nil:
-		if old != nil && old.sink != d.sink {
-			u.stops(s, old.sink)
-		}
+		u.stops(s, d.sink)
 		s.current, s.flushed, s.floor, s.sinkGone = d, false, 0, false
 	case !definite:
 		s.murky, s.flushed = true, false
 		s.tried = append(s.tried, d)
-		switch n := draw.N(4); {
+		switch {
 		case old == nil:
-		case n == 0:
-			u.dropInDoubt(s, old, d)
-		case n == 1:
+		case draw.N(3) == 0:
+			u.dropInDoubt(s, d)
+		default:
 			u.flushInDoubt(s)
 		}
 	}
@@ -274,14 +284,12 @@ func (u *flowUser) create(s *flowSlot, draw *sim.Stream, replace bool) {
 
 // dropInDoubt drops a flow that may have been replaced. What the definition before had on its way must not come
 // after that, whether its node knew of the other one or not. Its replacement may come yet, with a sink of its own.
-func (u *flowUser) dropInDoubt(s *flowSlot, old, replacement *definition) {
+func (u *flowUser) dropInDoubt(s *flowSlot, replacement *definition) {
 	if _, _, err := u.execute("DROP FLOW " + s.name); err != nil {
 		return
 	}
 	s.current = nil
-	if old.sink != replacement.sink {
-		u.stops(s, old.sink)
-	}
+	u.stops(s, replacement.sink)
 }
 
 // flushInDoubt flushes a flow that may have been replaced, and judges that by what the catalog says it is before
@@ -298,15 +306,19 @@ func (u *flowUser) flushInDoubt(s *flowSlot) {
 	if _, _, err := u.execute("FLUSH FLOW " + s.name); err != nil {
 		return
 	}
-	rows, _, err := u.execute(d.read())
-	if err != nil {
+	rows, definite, readErr := u.execute(d.read())
+	if readErr != nil && !definite {
 		return
 	}
 	to, err := u.watch.upper(d.table)
 	if err != nil {
 		return
 	}
-	if after, _ := u.defined(s); after == before {
+	switch after, _ := u.defined(s); {
+	case after != before:
+	case readErr != nil:
+		u.model.Holds(models.OracleFlushVisible, false, u.moment(), "flow %s was flushed, and its sink can't be read: %v", s.name, readErr)
+	default:
 		u.model.Seen(models.OracleFlushVisible, d.query, from, to, rows, u.moment())
 	}
 }
@@ -335,16 +347,35 @@ func (s *flowSlot) known(f *catalog.Flow) (found *definition) {
 
 // drop drops a flow.
 func (u *flowUser) drop(s *flowSlot) {
-	old := s.current
 	_, definite, err := u.execute("DROP FLOW " + s.name)
 	switch {
 	case err == nil:
 		s.current, s.sinkGone = nil, false
-		if old.src == "" {
-			u.stops(s, old.sink)
-		}
+		u.stops(s, "")
 	case !definite:
 		s.murky, s.flushed = true, false
+	}
+}
+
+// shareAnew has the other flow of a shared sink begin to have it for itself: it clears away what this one has left, and
+// that may be on its way yet when this one comes back.
+func (u *flowUser) shareAnew(s *flowSlot, draw *sim.Stream) {
+	for _, other := range u.slots {
+		if other == s || other.fixed == nil || other.fixed.src == "" || other.murky || s.murky {
+			continue
+		}
+		if other.current != nil {
+			u.drop(other)
+		}
+		if other.murky {
+			return
+		}
+		u.create(other, draw, false)
+		u.watch.h.Clock().Sleep(sim.Exp(0, 150*time.Millisecond).Sample(draw.Uint64()))
+		u.create(s, draw, false)
+		if s.current != nil {
+			u.flush(s)
+		}
 	}
 }
 
@@ -389,8 +420,22 @@ func (u *flowUser) remakeSink(s *flowSlot, draw *sim.Stream) {
 	u.watch.h.Clock().Sleep(sim.Exp(0, 3*time.Second).Sample(draw.Uint64()))
 }
 
-// stops notes that nothing may be written into a sink, which no other flow has, from now on.
-func (u *flowUser) stops(s *flowSlot, sink string) {
+// stops notes that nothing may be written from now on into the sinks that the flow ever had, but for one: the node has
+// seen to that before it told that the flow is dropped, or has its new definition.
+func (u *flowUser) stops(s *flowSlot, but string) {
+	for _, sink := range sortedKeys(s.open) {
+		if sink != but {
+			delete(s.open, sink)
+			u.stopped(s, sink)
+		}
+	}
+}
+
+// stopped notes what a sink holds that nobody writes any more.
+func (u *flowUser) stopped(s *flowSlot, sink string) {
+	if sink == sharedSink {
+		return // which others do
+	}
 	for range 20 { // what comes until it is known is not noticed
 		if state, ok, err := u.watch.sinkState(sink); err == nil {
 			if ok {
@@ -424,6 +469,7 @@ func (u *flowUser) settle(s *flowSlot) {
 		switch {
 		case errors.As(err, &missing):
 			s.current = nil
+			clear(s.open) // its node may not know yet
 		case err != nil:
 			continue
 		default:

@@ -156,9 +156,13 @@ func (s *pipelineCluster) links(h host.Host) pipeline.Links {
 	l.Persist = s.c.client(h, s.cfg.Persist)
 	l.Coord = s.gate.through(l.Coord, h.Name())
 	if f := s.backends[h.Name()]; f != nil {
-		l.Tables = &flakyBackend{l.Tables, h, f}
+		l.Tables = &flakyBackend{l.Tables, s.r.World, h, f}
 	}
 	return l
+}
+
+func (s *pipelineCluster) newBackendFaults(name string) *backendFaults {
+	return &backendFaults{choices: s.r.World.NewStream("backend", name), network: pipeline.DialFrontends(s.r.World.Host(), s.cfg)}
 }
 
 // machine adds a machine that runs a process, started again when it fails to start.
@@ -210,14 +214,14 @@ func (s *pipelineCluster) addMachines() {
 		})
 	}
 	for _, name := range t.FlowNodes {
-		s.backends[name] = &backendFaults{choices: s.r.World.NewStream("backend", name)}
+		s.backends[name] = s.newBackendFaults(name)
 		s.machine(name, "flow", func(h host.Host) (err error) {
 			s.flows[name], err = pipeline.StartFlowNode(h, s.cfg, s.links(h), nil)
 			return err
 		})
 	}
 	for _, name := range t.Mirrors {
-		s.backends[name] = &backendFaults{choices: s.r.World.NewStream("backend", name)}
+		s.backends[name] = s.newBackendFaults(name)
 		s.machine(name, "mirror", func(h host.Host) error {
 			_, err := pipeline.StartMirror(h, s.cfg, s.links(h))
 			return err

@@ -121,13 +121,13 @@ func (f *Frontend) place(table catalog.TableID) string {
 
 // call asks a node for something.
 func (f *Frontend) call(ctx context.Context, node string, r flow.FlowRequest) (flow.FlowResponse, error) {
-	c := f.nodes[node]
-	if c == nil {
+	to := f.nodes[node]
+	if to == nil {
 		return flow.FlowResponse{}, fmt.Errorf("%w: the catalog has a flow on node %s, of which this frontend does not know", ErrUnavailable, node)
 	}
 	ctx, cancel := f.h.Clock().WithTimeout(ctx, f.cfg.FlowTimeout)
 	defer cancel()
-	return flow.MethodHandle.Call(ctx, c, r)
+	return to.Handle(ctx, r)
 }
 
 // flow finds a flow that a statement names.

@@ -27,6 +27,8 @@ type Config struct {
 	// Mirror, if not nil, is told of each node and of how the frontend reaches it, and returns how it is
 	// to be reached for mirrored inserts.
 	Mirror func(node string, to Inserter) Inserter
+	// Handle, if not nil, is told the same, and returns how the node is to be reached for requests about flows.
+	Handle func(node string, to Handler) Handler
 	// History is how many changes of each table are kept for nodes that missed some. Default 4096.
 	History int
 }
@@ -36,8 +38,17 @@ type Inserter interface {
 	HandleInserts(ctx context.Context, inserts flow.InsertRequests) (flow.FlowResponse, error)
 }
 
+// Handler carries out requests about flows, as a [flow.Manager] does.
+type Handler interface {
+	Handle(ctx context.Context, r flow.FlowRequest) (flow.FlowResponse, error)
+}
+
 // remote is the flow node at the other end of a connection.
 type remote struct{ *rpc.Client }
+
+func (r remote) Handle(ctx context.Context, req flow.FlowRequest) (flow.FlowResponse, error) {
+	return flow.MethodHandle.Call(ctx, r.Client, req)
+}
 
 func (r remote) HandleInserts(ctx context.Context, inserts flow.InsertRequests) (flow.FlowResponse, error) {
 	return flow.MethodInserts.Call(ctx, r.Client, inserts)
@@ -50,7 +61,8 @@ type Frontend struct {
 	cfg     Config
 	client  *persist.Client
 	catalog *catalog.Store
-	nodes   map[string]*rpc.Client
+	clients []*rpc.Client // of the flow nodes
+	nodes   map[string]Handler
 	mirrors map[string]Inserter
 
 	mu     *host.Mutex
@@ -69,12 +81,16 @@ func New(h host.Host, client *persist.Client, cfg Config) *Frontend {
 		cfg.StatementTimeout = 30 * time.Second
 	}
 	f := &Frontend{
-		h: h, cfg: cfg, client: client, catalog: catalog.OpenStore(h, client), nodes: map[string]*rpc.Client{}, mirrors: map[string]Inserter{},
+		h: h, cfg: cfg, client: client, catalog: catalog.OpenStore(h, client), nodes: map[string]Handler{}, mirrors: map[string]Inserter{},
 		mu: host.NewMutex(h, "tables of the frontend"), tables: map[catalog.TableID]*table{},
 	}
 	for _, name := range cfg.Nodes {
-		f.nodes[name] = rpc.NewClient(h, host.JoinAddr(name, flow.Port), rpc.ClientOptions{CallTimeout: cfg.FlowTimeout})
-		f.mirrors[name] = remote{f.nodes[name]}
+		client := rpc.NewClient(h, host.JoinAddr(name, flow.Port), rpc.ClientOptions{CallTimeout: cfg.FlowTimeout})
+		f.clients = append(f.clients, client)
+		f.nodes[name], f.mirrors[name] = remote{client}, remote{client}
+		if cfg.Handle != nil {
+			f.nodes[name] = cfg.Handle(name, f.nodes[name])
+		}
 		if cfg.Mirror != nil {
 			f.mirrors[name] = cfg.Mirror(name, f.mirrors[name])
 		}
@@ -84,8 +100,8 @@ func New(h host.Host, client *persist.Client, cfg Config) *Frontend {
 
 // Close ends the connections to the flow nodes. The client of the tables is the caller's.
 func (f *Frontend) Close() {
-	for _, name := range f.cfg.Nodes {
-		f.nodes[name].Close()
+	for _, c := range f.clients {
+		c.Close()
 	}
 }
 

@@ -1,0 +1,71 @@
+package scenarios
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/simrun-dev/simrun/sim"
+)
+
+// Moments are worth more to users than other times are, as they are to faults: what a user asks for while a write into
+// a flow's sink is open, or a node has just begun anew, meets something that is half done. Users do not know that in
+// real life, and have more time.
+
+// writeLost has who has a flow with the sink act at once.
+func (c *flowCluster) writeLost(sink string) {
+	for _, u := range c.users {
+		for _, s := range u.slots {
+			if s.current != nil && s.current.sink == sink {
+				s.lost = c.r.World.Now()
+				u.moments.TrySend(s)
+				break
+			}
+		}
+	}
+}
+
+// restarted has every user act at once.
+func (c *flowCluster) restarted() {
+	for _, u := range c.users {
+		if len(u.slots) > 0 {
+			u.moments.TrySend(nil)
+		}
+	}
+}
+
+// pause waits until it is time for the next statement, or it is the moment for one about a flow: about any, if that is
+// nil, and then that is the one into whose sink the latest write was lost.
+func (u *flowUser) pause(d time.Duration) (s *flowSlot, moment bool) {
+	ctx, cancel := u.watch.h.Clock().WithTimeout(context.Background(), d)
+	defer cancel()
+	s, moment, _ = u.moments.RecvContext(ctx)
+	return s, moment
+}
+
+// seize makes something of a moment: what a flow has on its way must not matter once it is dropped or replaced, nor to
+// who comes to share its sink.
+func (u *flowUser) seize(s *flowSlot, draw *sim.Stream) {
+	if s == nil {
+		s = slices.MaxFunc(u.slots, func(a, b *flowSlot) int { return cmp.Compare(a.lost, b.lost) })
+	}
+	if s.fixed != nil && s.fixed.src != "" {
+		for _, other := range u.slots {
+			if other.fixed != nil && other.fixed.src != "" && other.current == nil {
+				s = other
+			}
+		}
+	}
+	switch {
+	case s.murky || s.sinkGone:
+	case s.current == nil:
+		u.create(s, draw, false)
+	case s.fixed != nil:
+		u.flush(s)
+	case draw.N(2) == 0:
+		u.drop(s)
+	default:
+		u.create(s, draw, true)
+	}
+}
