@@ -12,15 +12,24 @@ func flowKinds() []*Kind {
 	one := func(s *sim.Stream, f *Fault, t *Topology) { f.Target = []string{pick(s, t.Subjects[f.Kind])} }
 	return []*Kind{
 		{
-			Name:     "flow.restart",
-			Doc:      "a flow node's process dies and starts anew at once, with all its flows to be refilled; for a while it can't look which they are",
+			Name: "flow.restart",
+			Doc: "a flow node's process dies, at once or with its next write on the way, and starts anew, with all its flows to be refilled; " +
+				"for a while it can't look which they are",
 			Cause:    "a deployment, a crash under a supervisor; caches that are cold after it",
 			Subjects: true,
 			Instant:  true,
-			Params:   []Param{durationParam("cold", "1ms", "how long its looks into the catalog hang after that")},
+			Params: []Param{
+				wordParam("at", "once", "when it dies", "once", "writing"),
+				durationParam("late", "300ms", "how long the write takes to come, on average"),
+				durationParam("cold", "1ms", "how long its looks into the catalog hang after that"),
+			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				one(s, f, t)
 				f.set("cold", fmt.Sprintf("%dms", s.Between(1, []int64{1, 2000}[s.N(2)])))
+				if s.N(2) == 0 {
+					f.set("at", "writing")
+					f.set("late", fmt.Sprintf("%dms", s.Between(10, 1500)))
+				}
 			},
 		},
 		{

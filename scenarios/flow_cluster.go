@@ -150,14 +150,21 @@ func (c *flowCluster) addFaults() {
 		if !n.machine.Up() {
 			return nil, false
 		}
-		n.faults.cold++
-		c.r.World.Go("warm up "+n.name, func() {
-			c.r.World.Sleep(f.Duration("cold"))
-			n.faults.cold--
-		})
-		n.machine.Crash()
-		n.machine.Restart()
-		c.restarted()
+		if f.Text("at") == "writing" {
+			n.faults.dies = func() (time.Duration, bool) {
+				if !c.r.Working() {
+					return 0, false
+				}
+				c.r.World.Go("restart "+n.name, func() { c.restart(n, f) })
+				return f.Duration("late"), true
+			}
+			c.r.World.Go("restart "+n.name+" no more", func() {
+				c.r.World.Sleep(restartWithin)
+				n.faults.dies = nil
+			})
+			return nil, true
+		}
+		c.restart(n, f)
 		return nil, true
 	})
 	c.r.Handle("frontend.unavailable", c.nodeNames, func(f *faults.Fault) (func(), bool) {
@@ -183,6 +190,7 @@ func (c *flowCluster) addFaults() {
 	c.r.Handle("flow.untold", c.nodeNames, func(f *faults.Fault) (func(), bool) {
 		on := c.nodes[f.Target[0]].told
 		on.lost, on.late = f.PerMillion("share"), f.Duration("late")
+		c.disturbed()
 		return func() { on.lost = 0 }, true
 	})
 	c.r.Handle("flow.mirror", c.frontends, func(f *faults.Fault) (func(), bool) {
@@ -190,6 +198,21 @@ func (c *flowCluster) addFaults() {
 		on.lost, on.twice, on.late = f.PerMillion("lost"), f.PerMillion("twice"), f.Duration("late")
 		return func() { on.lost, on.twice, on.late = 0, 0, 0 }, true
 	})
+}
+
+// restartWithin is how long a restart waits for the write that it is to interrupt.
+const restartWithin = time.Second
+
+// restart has a node die and start anew, which can't look into the catalog for a while.
+func (c *flowCluster) restart(n *flowMachine, f *faults.Fault) {
+	n.faults.cold++
+	c.r.World.Go("warm up "+n.name, func() {
+		c.r.World.Sleep(f.Duration("cold"))
+		n.faults.cold--
+	})
+	n.machine.Crash()
+	n.machine.Restart()
+	c.disturbed()
 }
 
 // setup creates the tables and begins to watch them.

@@ -26,6 +26,8 @@ type backendFaults struct {
 	late      time.Duration
 	// network makes the writes that come late, whatever becomes of the node meanwhile.
 	network *frontend.Client
+	// dies, if not nil, has the node die with its next write, which comes all the same, late on average by that.
+	dies func() (late time.Duration, ok bool)
 	// onLost, if not nil, is told of writes whose answer is lost, by the sinks' names.
 	onLost func(sink string)
 	names  map[catalog.TableID]string // of tables that it has asked for
@@ -138,22 +140,45 @@ func (b *flakyBackend) Write(ctx context.Context, w flow.WriteRequest) error {
 	if err != nil {
 		return err
 	}
+	if late, ok := b.death(); ok {
+		b.lose(w, sim.Exp(0, late).Sample(draw.Uint64()))
+		b.h.Clock().Sleep(flowCallTimeout) // which the process does not live to see
+	}
 	if !draw.PerMillion(b.f.lost) {
 		return b.Backend.Write(ctx, w)
 	}
-	if b.f.onLost != nil {
-		b.f.onLost(b.f.names[w.Table])
-	}
 	if draw.N(2) == 0 {
+		b.tell(w)
 		_ = b.Backend.Write(ctx, w)
 		return fmt.Errorf("%w: flow.lost_reply", rpc.ErrUnknown)
 	}
-	wait := sim.Exp(0, b.f.late).Sample(draw.Uint64())
+	b.lose(w, sim.Exp(0, b.f.late).Sample(draw.Uint64()))
+	return fmt.Errorf("%w: flow.lost_reply", rpc.ErrUnknown)
+}
+
+// death is how late a write comes with which the node dies, if it is to.
+func (b *flakyBackend) death() (late time.Duration, ok bool) {
+	if b.f.dies == nil {
+		return 0, false
+	}
+	dies := b.f.dies
+	b.f.dies = nil
+	return dies()
+}
+
+func (b *flakyBackend) tell(w flow.WriteRequest) {
+	if b.f.onLost != nil {
+		b.f.onLost(b.f.names[w.Table])
+	}
+}
+
+// lose has a write come after a while, and nobody is told.
+func (b *flakyBackend) lose(w flow.WriteRequest, after time.Duration) {
+	b.tell(w)
 	b.w.Go("late write", func() {
-		b.w.Sleep(wait)
+		b.w.Sleep(after)
 		_ = b.f.network.Write(context.Background(), w)
 	})
-	return fmt.Errorf("%w: flow.lost_reply", rpc.ErrUnknown)
 }
 
 // mirrorFaults is how a frontend's mirrored inserts fail at present.

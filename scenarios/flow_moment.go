@@ -10,8 +10,8 @@ import (
 )
 
 // Moments are worth more to users than other times are, as they are to faults: what a user asks for while a write into
-// a flow's sink is open, or a node has just begun anew, meets something that is half done. Users do not know that in
-// real life, and have more time.
+// a flow's sink is open, or a node has just begun anew or does not hear what it should run, meets something that is
+// half done. Users do not know that in real life, and have more time.
 
 // writeLost has who has a flow with the sink act at once.
 func (c *flowCluster) writeLost(sink string) {
@@ -26,8 +26,8 @@ func (c *flowCluster) writeLost(sink string) {
 	}
 }
 
-// restarted has every user act at once.
-func (c *flowCluster) restarted() {
+// disturbed has every user act at once, as a node has been restarted or is not told of what is defined.
+func (c *flowCluster) disturbed() {
 	for _, u := range c.users {
 		if len(u.slots) > 0 {
 			u.moments.TrySend(nil)
@@ -47,7 +47,9 @@ func (u *flowUser) pause(d time.Duration) (s *flowSlot, moment bool) {
 // seize makes something of a moment: what a flow has on its way must not matter once it is dropped or replaced, nor to
 // who comes to share its sink.
 func (u *flowUser) seize(s *flowSlot, draw *sim.Stream) {
+	replace := draw.N(2) == 0
 	if s == nil {
+		replace = draw.N(4) > 0
 		s = slices.MaxFunc(u.slots, func(a, b *flowSlot) int { return cmp.Compare(a.lost, b.lost) })
 	}
 	if s.fixed != nil && s.fixed.src != "" {
@@ -63,9 +65,9 @@ func (u *flowUser) seize(s *flowSlot, draw *sim.Stream) {
 		u.create(s, draw, false)
 	case s.fixed != nil:
 		u.flush(s)
-	case draw.N(2) == 0:
-		u.drop(s)
-	default:
+	case replace:
 		u.create(s, draw, true)
+	default:
+		u.drop(s)
 	}
 }
