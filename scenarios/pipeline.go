@@ -55,6 +55,8 @@ type pipelineCluster struct {
 	dynamic     compute.DynamicConfig
 	// forgets: the leases of readers that died run out within the run.
 	forgets bool
+	// hasty: those of mirrors run out while the stores are out of their reach.
+	hasty bool
 
 	admin    *cdc.Admin
 	writes   *source.Client
@@ -137,6 +139,7 @@ func (s *pipelineCluster) configure(draw *sim.Stream) {
 	if s.forgets = draw.N(3) == 0; s.forgets {
 		s.cfg.Persist.ReaderLease, s.cfg.Persist.HeartbeatInterval = forgottenAfter, forgottenAfter/4
 	}
+	s.hasty = draw.N(3) == 0
 }
 
 // forgottenAfter is how long the leases of readers are in runs where those who died are to be forgotten before the end.
@@ -153,7 +156,11 @@ var pipelinePersist = func() persist.Config {
 // links are those of a process, whose ways can be made unreliable.
 func (s *pipelineCluster) links(h host.Host) pipeline.Links {
 	l := pipeline.Dial(h, s.cfg)
-	l.Persist = s.c.client(h, s.cfg.Persist)
+	cfg := s.cfg.Persist
+	if s.hasty && slices.Contains(s.cfg.Topology.Mirrors, h.Name()) {
+		cfg.ReaderLease, cfg.HeartbeatInterval = shortLeases.ReaderLease, shortLeases.HeartbeatInterval
+	}
+	l.Persist = s.c.client(h, cfg)
 	l.Coord = s.gate.through(l.Coord, h.Name())
 	if f := s.backends[h.Name()]; f != nil {
 		l.Tables = &flakyBackend{l.Tables, s.r.World, h, f}
@@ -247,7 +254,6 @@ func (s *pipelineCluster) addMachines() {
 
 // create makes the key spans and what the pipeline has to have.
 func (s *pipelineCluster) create() {
-	h := s.r.World.Host()
 	for id := labelsSpan; id < s.nextSpan; id++ {
 		start, end := pipelineSpan(id)
 		s.insist(func(ctx context.Context) error {
@@ -255,9 +261,14 @@ func (s *pipelineCluster) create() {
 			return err
 		})
 	}
-	links := s.links(h)
-	s.insist(func(ctx context.Context) error { return pipeline.Setup(ctx, h, s.cfg, links, s.sql) })
+	s.insist(s.setUp)
 	s.created = true
+}
+
+// setUp makes what is not there of what the pipeline has to have.
+func (s *pipelineCluster) setUp(ctx context.Context) error {
+	h := s.r.World.Host()
+	return pipeline.Setup(ctx, h, s.cfg, s.links(h), s.sql)
 }
 
 // insist repeats a call until it succeeds.

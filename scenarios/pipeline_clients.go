@@ -99,14 +99,18 @@ func (s *pipelineCluster) operate(draw *sim.Stream) {
 	}
 }
 
-// define creates, replaces and drops flows.
+// define creates, replaces and drops flows, and tables under them.
 func (s *pipelineCluster) define(draw *sim.Stream) {
 	h := s.r.World.Host()
 	ctx, cancel := h.Clock().WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
-	switch draw.N(4) {
+	switch draw.N(6) {
 	case 0:
 		s.replace(ctx, draw.N(2) == 0)
+	case 4:
+		s.dropSink(ctx, draw)
+	case 5:
+		s.dropTable(ctx, draw)
 	case 1, 2:
 		if s.passing >= 2 {
 			return
@@ -131,7 +135,41 @@ func (s *pipelineCluster) replace(ctx context.Context, great bool) {
 		s.model.Defined(name, greatMeaning)
 	}
 	s.watch.results[f.Sink].Replaced(name)
-	_, _ = s.sql.Execute(ctx, fmt.Sprintf("CREATE OR REPLACE FLOW %s SINK TO %s AS %s", f.Name, f.Sink, query))
+	_, _ = s.sql.Execute(ctx, f.replacement(query))
+}
+
+// dropSink drops a flow's sink, and mostly has the flow make it anew, some time after.
+func (s *pipelineCluster) dropSink(ctx context.Context, draw *sim.Stream) {
+	if draw.N(3) == 0 && s.passing > 0 {
+		f := passingFlow(1 + int(draw.N(uint64(s.passing))))
+		_, _ = s.sql.Execute(ctx, "DROP FLOW IF EXISTS "+f.Name+"; DROP TABLE IF EXISTS "+f.Sink)
+		return
+	}
+	f := pipelineFlows[draw.N(uint64(len(pipelineFlows)))]
+	_, _ = s.sql.Execute(ctx, "DROP TABLE IF EXISTS "+f.Sink)
+	s.repair(ctx, draw)
+}
+
+// dropTable drops a table that flows read. What they made of it stays, and goes on with the table that takes its place.
+func (s *pipelineCluster) dropTable(ctx context.Context, draw *sim.Stream) {
+	t := pipelineTables[draw.N(uint64(len(pipelineTables)))]
+	_, _ = s.sql.Execute(ctx, "DROP TABLE IF EXISTS "+t.Name)
+	s.repair(ctx, draw)
+}
+
+// repair makes the tables anew that are gone, and defines the flows anew that read them or wrote them. At the end of the
+// run that is done in any case.
+func (s *pipelineCluster) repair(ctx context.Context, draw *sim.Stream) {
+	h := s.r.World.Host()
+	h.Clock().Sleep(sim.Exp(0, time.Second).Sample(draw.Uint64()))
+	if draw.N(4) == 0 {
+		return
+	}
+	_ = s.setUp(ctx)
+	s.replace(ctx, draw.N(2) == 0)
+	for _, f := range pipelineFlows[1:] {
+		_, _ = s.sql.Execute(ctx, f.replacement(f.SQL))
+	}
 }
 
 // peek reads a view, as of the latest checkpoint, of a while ago, or of whatever is there.

@@ -55,13 +55,15 @@ func (s *pipelineCluster) within(limit time.Duration, oracle string, missing fun
 	}
 }
 
-// restore gives the flow that was replaced its first query again.
+// restore makes what was dropped anew, and gives the flows their first queries again.
 func (s *pipelineCluster) restore() {
-	s.insist(func(ctx context.Context) error {
-		f := pipelineFlows[0]
-		_, err := s.sql.Execute(ctx, fmt.Sprintf("CREATE OR REPLACE FLOW %s SINK TO %s AS %s", f.Name, f.Sink, f.SQL))
-		return err
-	})
+	s.insist(s.setUp)
+	for _, f := range pipelineFlows {
+		s.insist(func(ctx context.Context) error {
+			_, err := s.sql.Execute(ctx, f.replacement(f.SQL))
+			return err
+		})
+	}
 	s.watch.results[sumsSink].Replaced(pipelineFlows[0].Name)
 }
 

@@ -48,6 +48,11 @@ type pipelineFlow struct {
 	meaning dataflow.Plan
 }
 
+// replacement is the statement that defines the flow anew, with some query.
+func (f *pipelineFlow) replacement(query string) string {
+	return fmt.Sprintf("CREATE OR REPLACE FLOW %s SINK TO %s AS %s", f.Name, f.Sink, query)
+}
+
 var (
 	items, labels = dataflow.Get(itemsTable), dataflow.Get(labelsTable)
 	noMark        = dataflow.NullOf(dataflow.KindInt64)

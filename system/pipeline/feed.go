@@ -89,14 +89,19 @@ func (f *feed) deliver(ctx context.Context) error {
 			f.pending = nil // never written; what is there now is looked at again
 			f.restart()
 		case errors.Is(err, flow.ErrTableNotFound):
-			f.m.h.Sometimes("pipeline: a table that flows read was dropped", true)
-			f.pending, f.id = nil, 0 // there may be another of that name
-			f.restart()
+			f.gone()
 		}
 		return fmt.Errorf("write to table %s: %w", f.table.Name, err)
 	}
 	f.pending = nil
 	return nil
+}
+
+// gone has the next step look for another table of that name.
+func (f *feed) gone() {
+	f.m.h.Sometimes("pipeline: a table that flows read was dropped", true)
+	f.pending, f.id = nil, 0
+	f.restart()
 }
 
 // restart has the next step compare the table with the shard.
@@ -136,6 +141,9 @@ func (f *feed) compare(ctx context.Context, reader *persist.ReadHandle) (at mode
 		return 0, nil, err
 	}
 	has, _, err := f.m.links.Tables.Snapshot(ctx, f.id)
+	if errors.Is(err, flow.ErrTableNotFound) {
+		f.gone()
+	}
 	if err != nil {
 		return 0, nil, err
 	}

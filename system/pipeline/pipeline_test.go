@@ -15,6 +15,7 @@ import (
 	"github.com/simrun-dev/simrun/system/cdc/source"
 	"github.com/simrun-dev/simrun/system/dataflow"
 	"github.com/simrun-dev/simrun/system/flow"
+	"github.com/simrun-dev/simrun/system/flow/catalog"
 	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/persist"
 	"github.com/simrun-dev/simrun/system/pipeline"
@@ -432,6 +433,54 @@ func TestTablesAreMadeAnew(t *testing.T) {
 		setUp(w.World, cfg, w.writes)
 		w.arrives(w.commit())
 	})
+}
+
+// dropping are frontends of which a mirror finds that a table was dropped just before it read it whole.
+type dropping struct {
+	flow.Backend
+	t     *testing.T
+	table string
+	drop  func() // once
+}
+
+func (d *dropping) Snapshot(ctx context.Context, id catalog.TableID) ([]dataflow.RowCount, uint64, error) {
+	if t, err := d.TableByID(ctx, id); err == nil && d.drop != nil && t.Name == catalog.Public(d.table) {
+		d.drop()
+		d.drop = nil
+		_, err := d.TableByID(ctx, id) // else the frontend may answer from what it remembers
+		require.Error(d.t, err)
+	}
+	return d.Backend.Snapshot(ctx, id)
+}
+
+// So they are if they are gone before the mirror has read them even once.
+func TestTablesAreGoneAtTheFirstLook(t *testing.T) {
+	for _, table := range []string{"orders", "reports"} {
+		t.Run(table, func(t *testing.T) {
+			cfg := orders()
+			cfg.Topology.Mirrors = nil
+			inWorld(t, 1, cfg, func(w *world) {
+				sql := pipeline.DialFrontends(w.Host(), cfg)
+				var tables *dropping
+				w.NewNode("mirror", func(h host.Host) {
+					links := pipeline.Dial(h, cfg)
+					tables = &dropping{links.Tables, t, table, func() {
+						_, err := sql.Execute(context.Background(), "DROP FLOW report; DROP TABLE reports; DROP TABLE IF EXISTS orders")
+						require.NoError(t, err)
+					}}
+					links.Tables = tables
+					_, err := pipeline.StartMirror(h, cfg, links)
+					require.NoError(t, err)
+				})
+				w.commit()
+				for tables == nil || tables.drop != nil {
+					w.Sleep(100 * time.Millisecond)
+				}
+				setUp(w.World, cfg, w.writes)
+				w.arrives(w.commit())
+			})
+		})
+	}
 }
 
 // Setup may be called by several, and again.

@@ -130,8 +130,7 @@ func (p *publication) refresh(ctx context.Context) error {
 		case err == nil:
 			return p.take(batches)
 		case errors.Is(err, flow.ErrTableNotFound):
-			p.m.h.Sometimes("pipeline: a sink was dropped", true)
-			p.table, p.next = nil, 0 // there may be another of that name
+			p.gone()
 			return nil
 		case !errors.Is(err, relation.ErrForgotten):
 			return err
@@ -140,6 +139,10 @@ func (p *publication) refresh(ctx context.Context) error {
 		p.next = 0
 	}
 	contents, upper, err := tables.Snapshot(ctx, p.table.ID)
+	if errors.Is(err, flow.ErrTableNotFound) {
+		p.gone()
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -151,6 +154,12 @@ func (p *publication) refresh(ctx context.Context) error {
 	}
 	p.next = upper
 	return nil
+}
+
+// gone has the next step look for another table of that name.
+func (p *publication) gone() {
+	p.m.h.Sometimes("pipeline: a sink was dropped", true)
+	p.table, p.next = nil, 0
 }
 
 func (p *publication) take(batches []flow.Batch) error {
