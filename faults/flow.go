@@ -25,8 +25,8 @@ func flowKinds() []*Kind {
 			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				one(s, f, t)
-				f.set("cold", fmt.Sprintf("%dms", s.Between(1, []int64{1, 2000}[s.N(2)])))
-				if s.N(2) == 0 {
+				f.set("cold", fmt.Sprintf("%dms", s.Between(1, []int64{1, 1000, 2000}[s.N(3)])))
+				if s.N(3) > 0 {
 					f.set("at", "writing")
 					f.set("late", fmt.Sprintf("%dms", s.Between(10, 1500)))
 				}

@@ -170,11 +170,13 @@ func (c *flowCluster) addFaults() {
 	c.r.Handle("frontend.unavailable", c.nodeNames, func(f *faults.Fault) (func(), bool) {
 		on := c.nodes[f.Target[0]].faults
 		on.down++
+		c.disturbed()
 		return func() { on.down-- }, true
 	})
 	c.r.Handle("frontend.slow", c.nodeNames, func(f *faults.Fault) (func(), bool) {
 		on, by := c.nodes[f.Target[0]].faults, f.Duration("mean")
 		on.slow += by
+		c.disturbed()
 		return func() { on.slow -= by }, true
 	})
 	c.r.Handle("frontend.forget", c.nodeNames, func(f *faults.Fault) (func(), bool) {
@@ -185,6 +187,7 @@ func (c *flowCluster) addFaults() {
 	c.r.Handle("flow.lost_reply", c.nodeNames, func(f *faults.Fault) (func(), bool) {
 		on := c.nodes[f.Target[0]].faults
 		on.lost, on.late = f.PerMillion("share"), f.Duration("late")
+		c.disturbed()
 		return func() { on.lost = 0 }, true
 	})
 	c.r.Handle("flow.untold", c.nodeNames, func(f *faults.Fault) (func(), bool) {

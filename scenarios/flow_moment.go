@@ -26,7 +26,7 @@ func (c *flowCluster) writeLost(sink string) {
 	}
 }
 
-// disturbed has every user act at once, as a node has been restarted or is not told of what is defined.
+// disturbed has every user act at once, as a node has been restarted, is not told of what is defined, or can't write.
 func (c *flowCluster) disturbed() {
 	for _, u := range c.users {
 		if len(u.slots) > 0 {
@@ -51,23 +51,30 @@ func (u *flowUser) seize(s *flowSlot, draw *sim.Stream) {
 	if s == nil {
 		replace = draw.N(4) > 0
 		s = slices.MaxFunc(u.slots, func(a, b *flowSlot) int { return cmp.Compare(a.lost, b.lost) })
-	}
-	if s.fixed != nil && s.fixed.src != "" {
-		for _, other := range u.slots {
-			if other.fixed != nil && other.fixed.src != "" && other.current == nil {
-				s = other
-			}
+		if i := slices.IndexFunc(u.slots, (*flowSlot).shares); i >= 0 && draw.N(2) == 0 {
+			s = u.slots[i]
 		}
 	}
 	switch {
 	case s.murky || s.sinkGone:
+	case s.shares() && s.current != nil:
+		if draw.N(2) == 0 {
+			u.drop(s)
+			u.shareAnew(s, draw)
+		}
 	case s.current == nil:
 		u.create(s, draw, false)
 	case s.fixed != nil:
 		u.flush(s)
 	case replace:
-		u.create(s, draw, true)
+		t := &flowTemplates[draw.N(uint64(len(flowTemplates)))]
+		if t != s.current.flowTemplate { // so that it has another sink from now on
+			u.createOf(s, t, -1000, draw, true)
+		}
 	default:
 		u.drop(s)
 	}
 }
+
+// shares tells whether the flow shares its sink.
+func (s *flowSlot) shares() bool { return s.fixed != nil && s.fixed.src != "" }

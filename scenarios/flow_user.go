@@ -140,7 +140,7 @@ func (u *flowUser) handle(s *flowSlot, draw *sim.Stream) {
 			u.flush(s)
 		case n < 9:
 			u.look(s)
-		case s.fixed != nil && s.fixed.src != "" && draw.N(2) == 0:
+		case s.shares() && draw.N(2) == 0:
 			u.drop(s) // and its row stays, as if it were of who has the sink for itself then
 			if draw.N(2) == 0 {
 				u.shareAnew(s, draw)
@@ -244,6 +244,11 @@ func (u *flowUser) create(s *flowSlot, draw *sim.Stream, replace bool) {
 	if replace && draw.N(2) == 0 {
 		t = s.current.flowTemplate
 	}
+	u.createOf(s, t, above, draw, replace)
+}
+
+// createOf creates or replaces a flow, of a template.
+func (u *flowUser) createOf(s *flowSlot, t *flowTemplate, above int64, draw *sim.Stream, replace bool) {
 	d := define(t, s.name, above, u.watch.group)
 	d.query.Inherits = s.used[d.sink]
 	s.used[d.sink] = true
@@ -306,8 +311,8 @@ func (u *flowUser) flushInDoubt(s *flowSlot) {
 	if _, _, err := u.execute("FLUSH FLOW " + s.name); err != nil {
 		return
 	}
-	rows, definite, readErr := u.execute(d.read())
-	if readErr != nil && !definite {
+	rows, _, readErr := u.execute(d.read())
+	if readErr != nil && !errors.Is(readErr, frontend.ErrNotFound) {
 		return
 	}
 	to, err := u.watch.upper(d.table)
@@ -317,7 +322,7 @@ func (u *flowUser) flushInDoubt(s *flowSlot) {
 	switch after, _ := u.defined(s); {
 	case after != before:
 	case readErr != nil:
-		u.model.Holds(models.OracleFlushVisible, false, u.moment(), "flow %s was flushed, and its sink can't be read: %v", s.name, readErr)
+		u.model.Holds(models.OracleFlushVisible, false, u.moment(), "flow %s was flushed, and has no sink: %v", s.name, readErr)
 	default:
 		u.model.Seen(models.OracleFlushVisible, d.query, from, to, rows, u.moment())
 	}
@@ -361,7 +366,7 @@ func (u *flowUser) drop(s *flowSlot) {
 // that may be on its way yet when this one comes back.
 func (u *flowUser) shareAnew(s *flowSlot, draw *sim.Stream) {
 	for _, other := range u.slots {
-		if other == s || other.fixed == nil || other.fixed.src == "" || other.murky || s.murky {
+		if other == s || !other.shares() || other.murky || s.murky {
 			continue
 		}
 		if other.current != nil {
@@ -371,7 +376,7 @@ func (u *flowUser) shareAnew(s *flowSlot, draw *sim.Stream) {
 			return
 		}
 		u.create(other, draw, false)
-		u.watch.h.Clock().Sleep(sim.Exp(0, 150*time.Millisecond).Sample(draw.Uint64()))
+		u.pause(sim.Exp(0, 300*time.Millisecond).Sample(draw.Uint64()))
 		u.create(s, draw, false)
 		if s.current != nil {
 			u.flush(s)
