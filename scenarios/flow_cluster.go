@@ -182,6 +182,7 @@ func (c *flowCluster) addFaults() {
 	c.r.Handle("frontend.forget", c.nodeNames, func(f *faults.Fault) (func(), bool) {
 		on := c.nodes[f.Target[0]].faults
 		on.forgetful++
+		c.disturbed()
 		return func() { on.forgetful-- }, true
 	})
 	c.r.Handle("flow.lost_reply", c.nodeNames, func(f *faults.Fault) (func(), bool) {

@@ -26,7 +26,8 @@ func (c *flowCluster) writeLost(sink string) {
 	}
 }
 
-// disturbed has every user act at once, as a node has been restarted, is not told of what is defined, or can't write.
+// disturbed has every user act at once, as a node has been restarted, is not told of what is defined, or can't write or
+// have what it has missed.
 func (c *flowCluster) disturbed() {
 	for _, u := range c.users {
 		if len(u.slots) > 0 {
@@ -47,9 +48,9 @@ func (u *flowUser) pause(d time.Duration) (s *flowSlot, moment bool) {
 // seize makes something of a moment: what a flow has on its way must not matter once it is dropped or replaced, nor to
 // who comes to share its sink.
 func (u *flowUser) seize(s *flowSlot, draw *sim.Stream) {
-	replace := draw.N(2) == 0
+	replace, remake := draw.N(2) == 0, false
 	if s == nil {
-		replace = draw.N(4) > 0
+		replace, remake = draw.N(4) > 0, draw.N(4) == 0
 		s = slices.MaxFunc(u.slots, func(a, b *flowSlot) int { return cmp.Compare(a.lost, b.lost) })
 		if i := slices.IndexFunc(u.slots, (*flowSlot).shares); i >= 0 && draw.N(2) == 0 {
 			s = u.slots[i]
@@ -66,6 +67,8 @@ func (u *flowUser) seize(s *flowSlot, draw *sim.Stream) {
 		u.create(s, draw, false)
 	case s.fixed != nil:
 		u.flush(s)
+	case remake:
+		u.remakeSink(s, draw)
 	case replace:
 		t := &flowTemplates[draw.N(uint64(len(flowTemplates)))]
 		if t != s.current.flowTemplate { // so that it has another sink from now on
