@@ -54,6 +54,7 @@ func buildFlows(r *Run) {
 		u := users[1%len(users)]
 		u.slots = append(u.slots, newSlot("shared_"+t.table, t))
 	}
+	users[1%len(users)].sharer = r.World.NewStream("workload", "sharer").N(3) == 0
 	r.World.Go("setup", c.setup)
 	r.Ready("the tables being created", func() bool { return c.ready })
 	for _, u := range users {

@@ -98,7 +98,7 @@ func (c *flowCluster) addNodes() {
 		m := &flowMachine{
 			name: name, told: &requestFaults{choices: c.r.World.NewStream("requests", name)},
 			faults: &backendFaults{
-				choices: c.r.World.NewStream("backend", name), network: network, onLost: c.writeLost, names: map[catalog.TableID]string{},
+				choices: c.r.World.NewStream("backend", name), network: network, onOpen: c.writeOpen, names: map[catalog.TableID]string{},
 			},
 		}
 		c.nodes[name] = m

@@ -28,8 +28,8 @@ type backendFaults struct {
 	network *frontend.Client
 	// dies, if not nil, has the node die with its next write, which comes all the same, late on average by that.
 	dies func() (late time.Duration, ok bool)
-	// onLost, if not nil, is told of writes whose answer is lost, by the sinks' names.
-	onLost func(sink string)
+	// onOpen, if not nil, is told of writes that are held up or whose answer is lost, by the sinks' names.
+	onOpen func(sink string)
 	names  map[catalog.TableID]string // of tables that it has asked for
 }
 
@@ -136,6 +136,9 @@ func (b *flakyBackend) Changes(ctx context.Context, id catalog.TableID, from uin
 // Write may be carried out without its caller being told, or later than the caller was told that nobody
 // knows.
 func (b *flakyBackend) Write(ctx context.Context, w flow.WriteRequest) error {
+	if b.f.slow > 0 || b.f.down > 0 {
+		b.tell(w)
+	}
 	draw, err := b.before(ctx)
 	if err != nil {
 		return err
@@ -166,9 +169,10 @@ func (b *flakyBackend) death() (late time.Duration, ok bool) {
 	return dies()
 }
 
+// tell says that a write is open, and will be for a while.
 func (b *flakyBackend) tell(w flow.WriteRequest) {
-	if b.f.onLost != nil {
-		b.f.onLost(b.f.names[w.Table])
+	if b.f.onOpen != nil && len(w.Requests) > 0 {
+		b.f.onOpen(b.f.names[w.Table])
 	}
 }
 

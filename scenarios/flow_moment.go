@@ -13,12 +13,12 @@ import (
 // a flow's sink is open, or a node has just begun anew or does not hear what it should run, meets something that is
 // half done. Users do not know that in real life, and have more time.
 
-// writeLost has who has a flow with the sink act at once.
-func (c *flowCluster) writeLost(sink string) {
+// writeOpen has who has a flow with the sink act at once.
+func (c *flowCluster) writeOpen(sink string) {
 	for _, u := range c.users {
 		for _, s := range u.slots {
 			if s.current != nil && s.current.sink == sink {
-				s.lost = c.r.World.Now()
+				s.opened = c.r.World.Now()
 				u.moments.TrySend(s)
 				break
 			}
@@ -37,7 +37,7 @@ func (c *flowCluster) disturbed() {
 }
 
 // pause waits until it is time for the next statement, or it is the moment for one about a flow: about any, if that is
-// nil, and then that is the one into whose sink the latest write was lost.
+// nil, and then that is the one into whose sink a write was open last.
 func (u *flowUser) pause(d time.Duration) (s *flowSlot, moment bool) {
 	ctx, cancel := u.watch.h.Clock().WithTimeout(context.Background(), d)
 	defer cancel()
@@ -51,7 +51,7 @@ func (u *flowUser) seize(s *flowSlot, draw *sim.Stream) {
 	replace, remake := draw.N(2) == 0, false
 	if s == nil {
 		replace, remake = draw.N(4) > 0, draw.N(4) == 0
-		s = slices.MaxFunc(u.slots, func(a, b *flowSlot) int { return cmp.Compare(a.lost, b.lost) })
+		s = slices.MaxFunc(u.slots, func(a, b *flowSlot) int { return cmp.Compare(a.opened, b.opened) })
 		if i := slices.IndexFunc(u.slots, (*flowSlot).shares); i >= 0 && draw.N(2) == 0 {
 			s = u.slots[i]
 		}

@@ -19,11 +19,13 @@ import (
 // flowUser is a client: it changes the tables, and has flows of its own.
 type flowUser struct {
 	*flowCluster
-	number   int
-	choices  *sim.Stream
-	client   *frontend.Client
-	slots    []*flowSlot
-	moments  *host.Chan[*flowSlot] // see flow_moment.go
+	number  int
+	choices *sim.Stream
+	client  *frontend.Client
+	slots   []*flowSlot
+	moments *host.Chan[*flowSlot] // see flow_moment.go
+	// sharer: it mostly has flows begin to share a sink, of which there are two.
+	sharer   bool
 	rows     int
 	bad      int
 	accepted []string // rows of events whose insertion was acknowledged
@@ -51,8 +53,8 @@ type flowSlot struct {
 	// used are the sinks that it had, and open those of them into which something may come yet: of definitions that
 	// were not known to be over when the last one was made.
 	used, open map[string]bool
-	// lost is when the answer to a write into its sink was lost last.
-	lost time.Duration
+	// opened is when a write into its sink was begun last that was held up, or whose answer was lost.
+	opened time.Duration
 	// stopped are the sinks that nobody writes any more, with what they held when that was so.
 	stopped map[string]sinkState
 }
@@ -98,6 +100,10 @@ func (u *flowUser) run() {
 		draw := sim.NewStream(u.choices.Uint64(), "statement")
 		if s, moment := u.pause(sim.Exp(0, u.r.Duration("pace")).Sample(draw.Uint64())); moment && draw.N(4) > 0 {
 			u.seize(s, draw)
+			continue
+		}
+		if u.sharer && draw.N(3) > 0 {
+			u.share(draw)
 			continue
 		}
 		switch n := draw.N(20); {
@@ -362,6 +368,24 @@ func (u *flowUser) drop(s *flowSlot) {
 	}
 }
 
+// share has two flows begin to share a sink, one after the other.
+func (u *flowUser) share(draw *sim.Stream) {
+	for _, s := range u.slots {
+		switch {
+		case !s.shares():
+			continue
+		case s.murky:
+			u.mend(s)
+		case s.current != nil:
+			u.drop(s)
+			u.shareAnew(s, draw)
+		default:
+			u.create(s, draw, false)
+		}
+		return
+	}
+}
+
 // shareAnew has the other flow of a shared sink begin to have it for itself: it clears away what this one has left, and
 // that may be on its way yet when this one comes back.
 func (u *flowUser) shareAnew(s *flowSlot, draw *sim.Stream) {
@@ -375,8 +399,9 @@ func (u *flowUser) shareAnew(s *flowSlot, draw *sim.Stream) {
 		if other.murky {
 			return
 		}
+		u.moments.TryRecv() // of before
 		u.create(other, draw, false)
-		u.pause(sim.Exp(0, 300*time.Millisecond).Sample(draw.Uint64()))
+		u.pause(sim.Exp(0, time.Second).Sample(draw.Uint64())) // or until its write is open
 		u.create(s, draw, false)
 		if s.current != nil {
 			u.flush(s)
