@@ -99,6 +99,8 @@ type ReplicaConfig struct {
 	Expiration time.Duration
 	// ConnectTimeout bounds each attempt to connect. Default 5 s.
 	ConnectTimeout time.Duration
+	// Conn are the times of the connection: the replica's own.
+	Conn protocol.ConnConfig
 }
 
 func (c ReplicaConfig) connectTimeout() time.Duration {

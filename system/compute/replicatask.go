@@ -112,7 +112,7 @@ func (t *ReplicaTask) connect() (*SequentialHydration, error) {
 func (t *ReplicaTask) dial() (*protocol.Conn, error) {
 	ctx, cancel := t.h.Clock().WithTimeout(t.life, t.config.connectTimeout())
 	defer cancel()
-	return protocol.Dial(ctx, t.h, t.config.Address, t.buildInfo)
+	return protocol.Dial(ctx, t.h, t.config.Address, t.buildInfo, t.config.Conn)
 }
 
 // runMessageLoop forwards commands and responses until either end is gone: nil says that it was the

@@ -64,7 +64,7 @@ func TestReplicaTask(t *testing.T) {
 		require.NoError(t, err)
 		raw, err := l.Accept(background)
 		require.NoError(t, err)
-		conn, err := protocol.Accept(background, h, raw, protocol.BuildInfo{Version: "1"})
+		conn, err := protocol.Accept(background, h, raw, protocol.BuildInfo{Version: "1"}, protocol.ConnConfig{})
 		require.NoError(t, err)
 		for {
 			cmd, err := conn.RecvCommand(background)
@@ -116,7 +116,7 @@ func TestReplicaTaskEndsWithItsConnection(t *testing.T) {
 		for {
 			raw, err := l.Accept(background)
 			require.NoError(t, err)
-			_, err = protocol.Accept(background, h, raw, protocol.BuildInfo{Version: "1"})
+			_, err = protocol.Accept(background, h, raw, protocol.BuildInfo{Version: "1"}, protocol.ConnConfig{})
 			require.NoError(t, err)
 		}
 	})
@@ -153,7 +153,7 @@ func TestResponsesWaitForTheController(t *testing.T) {
 		require.NoError(t, err)
 		raw, err := l.Accept(background)
 		require.NoError(t, err)
-		conn, err := protocol.Accept(background, h, raw, protocol.BuildInfo{Version: "1"})
+		conn, err := protocol.Accept(background, h, raw, protocol.BuildInfo{Version: "1"}, protocol.ConnConfig{})
 		require.NoError(t, err)
 		for range all {
 			require.NoError(t, conn.SendResponse(background, protocol.PeekResponse{ID: "p", Error: strings.Repeat("x", length)}))

@@ -3,14 +3,10 @@ package coord
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/simrun-dev/simrun/system/host"
 	"github.com/simrun-dev/simrun/system/rpc"
 )
-
-// maxWatchWait bounds how long the server keeps a watcher waiting for an answer.
-const maxWatchWait = 10 * time.Second
 
 // Handle adds the methods of the service to s, answered from a store on the host.
 func Handle(h host.Host, s *rpc.Service, store *Store) {
@@ -47,7 +43,7 @@ func Handle(h host.Host, s *rpc.Service, store *Store) {
 			snapshot, err := store.Range(ctx, One(""), 0)
 			return watchReply{Next: snapshot.Revision + 1}, toWire(err)
 		}
-		ctx, cancel := h.Clock().WithTimeout(ctx, min(max(r.Wait, 0), maxWatchWait))
+		ctx, cancel := h.Clock().WithTimeout(ctx, min(max(r.Wait, 0), store.cfg.MaxWatchWait))
 		defer cancel()
 		if h.Buggify("coord/watchers wait for nothing") {
 			cancel()

@@ -19,6 +19,8 @@ type StoreConfig struct {
 	Retain int
 	// RewriteAt is the size of the log, in bytes, below which it is not rewritten. Default 1 MiB.
 	RewriteAt int64
+	// MaxWatchWait bounds how long the server keeps a remote watcher waiting for an answer. Default 10 s.
+	MaxWatchWait time.Duration
 }
 
 func (c StoreConfig) withDefaults() StoreConfig {
@@ -27,6 +29,9 @@ func (c StoreConfig) withDefaults() StoreConfig {
 	}
 	if c.RewriteAt <= 0 {
 		c.RewriteAt = 1 << 20
+	}
+	if c.MaxWatchWait <= 0 {
+		c.MaxWatchWait = 10 * time.Second
 	}
 	return c
 }

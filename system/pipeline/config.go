@@ -50,6 +50,8 @@ type Config struct {
 	Flow     flow.Config
 	Compute  compute.Config
 	Replica  compute.ReplicaConfig
+	// Parameters are what replicas are told; what is zero is theirs.
+	Parameters protocol.Parameters
 }
 
 // Topology names the machines.

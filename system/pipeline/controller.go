@@ -95,6 +95,9 @@ func (c *Controller) take(ctx context.Context) (*compute.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.cfg.Parameters != (protocol.Parameters{}) {
+		controller.UpdateConfiguration(c.cfg.Parameters)
+	}
 	for _, name := range c.cfg.Topology.Replicas {
 		replica := c.cfg.Replica
 		replica.Address = host.JoinAddr(name, ReplicaPort)

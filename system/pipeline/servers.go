@@ -89,6 +89,6 @@ func StartFlowNode(h host.Host, cfg Config, links Links, observer flow.Observer)
 // StartReplica maintains views.
 func StartReplica(h host.Host, cfg Config, links Links, observer replica.Observer) (*replica.Server, error) {
 	return replica.Serve(h, replica.Config{
-		Port: ReplicaPort, Build: cfg.Compute.Build, Persist: links.Persist, Workers: cfg.Workers, Observer: observer,
+		Port: ReplicaPort, Build: cfg.Compute.Build, Persist: links.Persist, Workers: cfg.Workers, Conn: cfg.Replica.Conn, Observer: observer,
 	})
 }

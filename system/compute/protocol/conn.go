@@ -9,11 +9,26 @@ import (
 	"github.com/simrun-dev/simrun/system/host"
 )
 
+// ConnConfig are the times of a [Conn]. The zero value means the defaults. Both ends must have the same, or at least
+// a Silence that is some times the other's KeepAlive.
+type ConnConfig struct {
+	// KeepAlive is how often an end that has nothing to say lets itself be heard of. Default 1 s.
+	KeepAlive time.Duration
+	// Silence is how long a peer may say nothing before it is given up. Default 5 times KeepAlive.
+	Silence time.Duration
+}
+
+func (c ConnConfig) withDefaults() ConnConfig {
+	if c.KeepAlive <= 0 {
+		c.KeepAlive = time.Second
+	}
+	if c.Silence <= 0 {
+		c.Silence = 5 * c.KeepAlive
+	}
+	return c
+}
+
 const (
-	// keepAlive is how often an end that has nothing to say lets itself be heard of.
-	keepAlive = time.Second
-	// silence is how long a peer may say nothing before it is given up.
-	silence = 5 * time.Second
 	// frame is how many bytes of a message travel together at most.
 	frame = 32 << 10
 )
@@ -32,6 +47,7 @@ const (
 type Conn struct {
 	h    host.Host
 	c    host.Conn
+	cfg  ConnConfig
 	life context.Context
 	end  context.CancelFunc
 
@@ -41,8 +57,8 @@ type Conn struct {
 	longest int // message
 }
 
-func newConn(h host.Host, c host.Conn) *Conn {
-	conn := &Conn{h: h, c: c, sending: host.NewMutex(h, "compute send to "+c.RemoteAddr()), frame: frame, longest: MaxMessage}
+func newConn(h host.Host, c host.Conn, cfg ConnConfig) *Conn {
+	conn := &Conn{h: h, c: c, cfg: cfg.withDefaults(), sending: host.NewMutex(h, "compute send to "+c.RemoteAddr()), frame: frame, longest: MaxMessage}
 	if h.Buggify("compute/tiny frames") {
 		conn.frame = 1 + h.Rand().IntN(64)
 	}
@@ -141,7 +157,7 @@ func (c *Conn) recv(ctx context.Context) ([]byte, error) {
 }
 
 func (c *Conn) next(ctx context.Context) ([]byte, error) {
-	patient, cancel := c.h.Clock().WithTimeout(ctx, silence)
+	patient, cancel := c.h.Clock().WithTimeout(ctx, c.cfg.Silence)
 	defer cancel()
 	p, err := c.c.Recv(patient)
 	if err != nil && patient.Err() != nil && ctx.Err() == nil {
@@ -153,7 +169,7 @@ func (c *Conn) next(ctx context.Context) ([]byte, error) {
 
 // keepAlive lets the peer hear of this end.
 func (c *Conn) keepAlive() {
-	ticker := c.h.Clock().Ticker(keepAlive)
+	ticker := c.h.Clock().Ticker(c.cfg.KeepAlive)
 	defer ticker.Stop()
 	for {
 		if host.Select(c.h, host.OnDone(c.life), host.OnTime(ticker.C, nil)) == 0 {

@@ -26,12 +26,12 @@ func connected(t testing.TB, seed uint64, controller, replica protocol.BuildInfo
 		require.NoError(t, err)
 		raw, err := l.Accept(background)
 		require.NoError(t, err)
-		conn, err := protocol.Accept(background, h, raw, replica)
+		conn, err := protocol.Accept(background, h, raw, replica, protocol.ConnConfig{})
 		serve(w, conn, err)
 		served = true
 	})
 	w.NewNode("controller", func(h host.Host) {
-		conn, err := protocol.Dial(background, h, "replica:compute", controller)
+		conn, err := protocol.Dial(background, h, "replica:compute", controller, protocol.ConnConfig{})
 		dial(w, conn, err)
 		for !served {
 			h.Clock().Sleep(time.Millisecond)
@@ -140,11 +140,11 @@ func TestSilentPeerIsGivenUp(t *testing.T) {
 		require.NoError(t, err)
 		raw, err := l.Accept(background)
 		require.NoError(t, err)
-		_, err = protocol.Accept(background, h, raw, v1)
+		_, err = protocol.Accept(background, h, raw, v1, protocol.ConnConfig{})
 		require.NoError(t, err)
 	})
 	w.Go("test", func() {
-		conn, err := protocol.Dial(background, w.Host(), "replica:compute", v1)
+		conn, err := protocol.Dial(background, w.Host(), "replica:compute", v1, protocol.ConnConfig{})
 		require.NoError(t, err)
 		node.Pause()
 		_, err = conn.RecvResponse(background)

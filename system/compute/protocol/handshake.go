@@ -51,12 +51,12 @@ func (r refusal) reason() error {
 
 // Dial connects to the replica at addr. It fails with a [*VersionMismatch], or as the network does. Ctx
 // bounds the attempt.
-func Dial(ctx context.Context, h host.Host, addr string, build BuildInfo) (*Conn, error) {
+func Dial(ctx context.Context, h host.Host, addr string, build BuildInfo, cfg ConnConfig) (*Conn, error) {
 	c, err := h.Net().Dial(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
-	conn := newConn(h, c)
+	conn := newConn(h, c, cfg)
 	if err := conn.greet(ctx, build); err != nil {
 		conn.Close()
 		return nil, err
@@ -84,8 +84,8 @@ func (c *Conn) greet(ctx context.Context, build BuildInfo) error {
 
 // Accept greets the controller at the other end of a connection that was accepted, and fails with a
 // [*VersionMismatch] after telling it why.
-func Accept(ctx context.Context, h host.Host, c host.Conn, build BuildInfo) (*Conn, error) {
-	conn := newConn(h, c)
+func Accept(ctx context.Context, h host.Host, c host.Conn, build BuildInfo, cfg ConnConfig) (*Conn, error) {
+	conn := newConn(h, c, cfg)
 	err := conn.welcome(ctx, build)
 	if err != nil {
 		conn.Close()

@@ -24,6 +24,8 @@ type Config struct {
 	// later. Subscribes that would make it twice as many end with an error, though one batch may always wait. When so many
 	// bytes of frontiers wait the connection is given up. Default 64 MiB.
 	ResponseBacklog int
+	// Conn are the times of connections with controllers: those that controllers have.
+	Conn protocol.ConnConfig
 	// Observer, if not nil, is told what happens.
 	Observer Observer
 }

@@ -96,7 +96,7 @@ func (s *Server) serve(raw host.Conn) {
 func (s *Server) begin(ctx context.Context, raw host.Conn) (conn *protocol.Conn, timely protocol.CreateTimely, err error) {
 	ctx, cancel := s.h.Clock().WithTimeout(ctx, greeting)
 	defer cancel()
-	if conn, err = protocol.Accept(ctx, s.h, raw, s.cfg.Build); err != nil {
+	if conn, err = protocol.Accept(ctx, s.h, raw, s.cfg.Build, s.cfg.Conn); err != nil {
 		return nil, timely, err
 	}
 	first, err := conn.RecvCommand(ctx)

@@ -107,7 +107,7 @@ type client struct {
 }
 
 func (l *lab) dial(epoch protocol.Epoch, commands ...protocol.Command) *client {
-	conn, err := protocol.Dial(background, l.host(), "replica:compute", build)
+	conn, err := protocol.Dial(background, l.host(), "replica:compute", build, protocol.ConnConfig{})
 	require.NoError(l.t, err)
 	c := &client{l, conn}
 	c.send(protocol.CreateTimely{Epoch: epoch}, protocol.CreateInstance{})
@@ -320,7 +320,7 @@ func TestHalting(t *testing.T) {
 	inLab(t, func(l *lab) {
 		l.write(3, 7)
 		dial := func(n uint64, create protocol.CreateInstance) *client {
-			conn, err := protocol.Dial(background, l.host(), "replica:compute", build)
+			conn, err := protocol.Dial(background, l.host(), "replica:compute", build, protocol.ConnConfig{})
 			require.NoError(t, err)
 			c := &client{l, conn}
 			c.send(protocol.CreateTimely{Epoch: epoch(1, n)}, create, index(1, 3), protocol.Schedule{ID: 1}, complete)
@@ -367,7 +367,7 @@ func ExampleServe() {
 		server.Wait()
 	})
 	w.Go("controller", func() {
-		conn, err := protocol.Dial(background, w.Host(), "replica:compute", build)
+		conn, err := protocol.Dial(background, w.Host(), "replica:compute", build, protocol.ConnConfig{})
 		if err != nil {
 			panic(err)
 		}
