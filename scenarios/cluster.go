@@ -25,6 +25,8 @@ type persistCluster struct {
 	r       *Run
 	serving map[string]bool
 	durable durability
+	// consensus is the Consensus server's present life.
+	consensus *persist.DiskConsensus
 	// flaky is how the stores' clients on each machine fail at present.
 	flaky map[string]*flakiness
 
@@ -56,7 +58,8 @@ func addPersist(r *Run) *persistCluster {
 		return err
 	})
 	serve(consensusNode, func(h host.Host) error {
-		_, err := persist.ServeConsensus(h, consensusPort)
+		var err error
+		c.consensus, _, err = persist.ServeConsensus(h, consensusPort)
 		return err
 	})
 	return c

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -572,6 +574,17 @@ func (n *Node) DiskFile(name string) []byte {
 		return slices.Clone(f.data)
 	}
 	return nil
+}
+
+// DiskFiles are the files on the node's disk as its process sees them, by name, and their sizes in bytes: for checks.
+func (n *Node) DiskFiles() iter.Seq2[string, int64] {
+	return func(yield func(string, int64) bool) {
+		for _, name := range slices.Sorted(maps.Keys(n.disk.dir)) {
+			if !yield(name, int64(len(n.disk.dir[name].data))) {
+				return
+			}
+		}
+	}
 }
 
 // Wipe empties the disk of a node that is down, as a replaced machine's is.

@@ -27,7 +27,7 @@ func Example() {
 	w.NewNode("coord", func(h host.Host) { _, _, err := coord.Serve(h, "coord", coord.StoreConfig{}); must(err) })
 	w.NewNode("source", func(h host.Host) { _, _, err := source.Serve(h, "source", source.Config{}); must(err) })
 	w.NewNode("blob", func(h host.Host) { _, err := persist.ServeBlob(h, "persist"); must(err) })
-	w.NewNode("consensus", func(h host.Host) { _, err := persist.ServeConsensus(h, "persist"); must(err) })
+	w.NewNode("consensus", func(h host.Host) { _, _, err := persist.ServeConsensus(h, "persist"); must(err) })
 	shards := func(h host.Host) *persist.Client {
 		return persist.NewClient(h, persist.NewBlobClient(h, "blob:persist"), persist.NewConsensusClient(h, "consensus:persist"), persist.Config{})
 	}

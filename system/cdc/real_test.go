@@ -55,7 +55,7 @@ func TestOnRealHosts(t *testing.T) {
 		if _, err := persist.ServeBlob(stores, "blob"); err != nil {
 			return err
 		}
-		_, err := persist.ServeConsensus(stores, "consensus")
+		_, _, err := persist.ServeConsensus(stores, "consensus")
 		return err
 	})
 	shards := func(h *real.Host) *persist.Client {

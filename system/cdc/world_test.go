@@ -100,7 +100,7 @@ func newCluster(t testing.TB, w *sim.World, captures int, cfg cdc.Config) *clust
 	})
 	c.stores = []*sim.Node{
 		serve("blob", func(h host.Host) error { _, err := persist.ServeBlob(h, "persist"); return err }),
-		serve("consensus", func(h host.Host) error { _, err := persist.ServeConsensus(h, "persist"); return err }),
+		serve("consensus", func(h host.Host) error { _, _, err := persist.ServeConsensus(h, "persist"); return err }),
 	}
 	c.client, c.upstream, c.shards = coord.Dial(w.Host(), "coord:coord"), source.Dial(w.Host(), "source:source"), c.persist(w.Host())
 	c.admin = cdc.NewAdmin(w.Host(), c.client, c.upstream)

@@ -53,7 +53,7 @@ func withWorkers(t testing.TB, seed uint64, replicas, workers int, fn func(c *cl
 	w.NewNode("store", func(h host.Host) {
 		_, err := persist.ServeBlob(h, "blob")
 		require.NoError(t, err)
-		_, err = persist.ServeConsensus(h, "consensus")
+		_, _, err = persist.ServeConsensus(h, "consensus")
 		require.NoError(t, err)
 	})
 	for i := range replicas {

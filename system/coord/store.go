@@ -387,6 +387,27 @@ func (s *Store) LeaseIDs() []LeaseID {
 	return slices.Sorted(maps.Keys(s.state.leases))
 }
 
+// Usage is what a Store keeps.
+type Usage struct {
+	// Keys are those that exist, Entries what is kept of these and of deleted ones, Revisions those that can be read.
+	Keys, Entries, Revisions int
+	Leases                   int
+}
+
+// Usage is how much the store keeps.
+func (s *Store) Usage() Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := Usage{Revisions: int(s.state.revision-s.state.compacted) + 1, Leases: len(s.state.leases)}
+	for key, entries := range s.state.entries {
+		u.Entries += len(entries)
+		if s.state.latest(key).Version > 0 {
+			u.Keys++
+		}
+	}
+	return u
+}
+
 // Watch is part of Client.
 func (s *Store) Watch(keys Keys, from Revision) Watcher {
 	s.mu.Lock()

@@ -66,14 +66,15 @@ func HandleConsensus(s *rpc.Service, c Consensus) {
 }
 
 // ServeConsensus serves a [DiskConsensus] in the root of the host's disk.
-func ServeConsensus(h host.Host, port string) (*rpc.Server, error) {
+func ServeConsensus(h host.Host, port string) (*DiskConsensus, *rpc.Server, error) {
 	c, err := OpenDiskConsensus(h, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s := rpc.NewService()
 	HandleConsensus(s, c)
-	return rpc.Serve(h, port, s, serverOptions(h))
+	server, err := rpc.Serve(h, port, s, serverOptions(h))
+	return c, server, err
 }
 
 // ConsensusClient is a Consensus that is served elsewhere.

@@ -125,6 +125,17 @@ func (d *DiskConsensus) ListKeys(ctx context.Context) ([]string, error) {
 	return d.registers.keys(), nil
 }
 
+// VersionCounts is how many versions there are of each key: a measure of what is not collected.
+func (d *DiskConsensus) VersionCounts() map[string]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	counts := map[string]int{}
+	for key, versions := range d.registers {
+		counts[key] = len(versions)
+	}
+	return counts
+}
+
 // CompareAndSet is part of Consensus.
 func (d *DiskConsensus) CompareAndSet(ctx context.Context, key string, expected SeqNo, next Versioned) (bool, error) {
 	answer, err := d.propose(ctx, "compare-and-set", &proposal{

@@ -83,7 +83,10 @@ func served(w *sim.World) stores {
 	blob, consensus := fmt.Sprint("blob", n), fmt.Sprint("consensus", n)
 	s := stores{nodes: []*sim.Node{
 		w.NewNode(blob, serve(persist.ServeBlob)),
-		w.NewNode(consensus, serve(persist.ServeConsensus)),
+		w.NewNode(consensus, serve(func(h host.Host, port string) (*rpc.Server, error) {
+			_, server, err := persist.ServeConsensus(h, port)
+			return server, err
+		})),
 	}}
 	s.blob = func(h host.Host) persist.Blob { return persist.NewBlobClient(h, blob+":persist") }
 	s.consensus = func(h host.Host) persist.Consensus { return persist.NewConsensusClient(h, consensus+":persist") }

@@ -25,7 +25,8 @@ func StartBlob(h host.Host) (*rpc.Server, error) { return persist.ServeBlob(h, B
 
 // StartConsensus serves the persist shards' state.
 func StartConsensus(h host.Host) (*rpc.Server, error) {
-	return persist.ServeConsensus(h, ConsensusPort)
+	_, server, err := persist.ServeConsensus(h, ConsensusPort)
+	return server, err
 }
 
 // StartCoord serves the coordination service.

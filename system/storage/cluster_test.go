@@ -44,7 +44,7 @@ func taskOnACluster(t *testing.T, seed uint64, sometimes map[string]int) uint64 
 		}
 	})
 	consensus := w.NewNode("consensus", func(h host.Host) {
-		if _, err := persist.ServeConsensus(h, "persist"); err != nil {
+		if _, _, err := persist.ServeConsensus(h, "persist"); err != nil {
 			panic(err)
 		}
 	})

@@ -70,7 +70,7 @@ func managerOnACluster(t *testing.T, seed uint64, sometimes map[string]int) uint
 		}
 	})
 	consensus := w.NewNode("consensus", func(h host.Host) {
-		if _, err := persist.ServeConsensus(h, "persist"); err != nil {
+		if _, _, err := persist.ServeConsensus(h, "persist"); err != nil {
 			panic(err)
 		}
 	})

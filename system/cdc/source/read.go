@@ -36,6 +36,26 @@ func (s *Store) Spans(ctx context.Context) (Spans, error) {
 	return Spans{AsOf: s.nowLocked(), Spans: s.state.list(), Safepoint: s.state.safepoint}, nil
 }
 
+// Usage is what a Store keeps.
+type Usage struct {
+	// Spans are the key spans that there are, dropped ones among them as long as their history is kept, and Rows all
+	// that is kept of them: what is there, and what was there since the safepoint.
+	Spans, Rows int
+	// Transactions are those that can be told from new ones, Services those that hold history.
+	Transactions, Services int
+}
+
+// Usage is how much the store keeps.
+func (s *Store) Usage() Usage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := Usage{Spans: len(s.state.spans), Transactions: len(s.state.committed), Services: len(s.state.services)}
+	for _, span := range s.state.spans {
+		u.Rows += len(span.base) + len(span.rows) + len(span.latest)
+	}
+	return u
+}
+
 // SpanIDs are the ids of the key spans that are not dropped, sorted.
 func (s *Store) SpanIDs() []model.KeySpanID {
 	s.mu.Lock()

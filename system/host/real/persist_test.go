@@ -16,7 +16,7 @@ func (c *cluster) servePersist(machine int) {
 	c.Start(machine, "serve", func(h host.Host) {
 		_, err := persist.ServeBlob(h, "blob")
 		require.NoError(c.t, err)
-		_, err = persist.ServeConsensus(h, "consensus")
+		_, _, err = persist.ServeConsensus(h, "consensus")
 		require.NoError(c.t, err)
 	})()
 }
