@@ -23,6 +23,8 @@ func NextIncarnation(ctx context.Context, consensus persist.Consensus, instance 
 			return 0, fmt.Errorf("compute: draw an incarnation: %w", err)
 		}
 		if drawn {
+			// The numbers before need not be kept. If this fails, whoever draws the next one does it.
+			_, _ = consensus.Truncate(ctx, key, next.SeqNo)
 			return int64(next.SeqNo), nil
 		}
 	}

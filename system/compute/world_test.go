@@ -531,6 +531,9 @@ func TestNextIncarnation(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want+1, n)
 		}
+		kept, err := consensus.Scan(background, "compute/i/incarnation", 0, 10)
+		require.NoError(t, err)
+		require.Len(t, kept, 1, "the numbers before are not kept")
 		n, err := compute.NextIncarnation(background, consensus, "other")
 		require.NoError(t, err)
 		require.Equal(t, int64(1), n)

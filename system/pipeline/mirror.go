@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/simrun-dev/simrun/system/cdc/model"
@@ -53,10 +54,11 @@ func (m *Mirror) lead(ctx context.Context, term coord.Revision) {
 			feed.restart()
 		})
 	}
+	retired := newRetirement(m)
 	tasks.Go(m.h, "ingest", func() {
 		var at model.Ts // the latest checkpoint that all tables are complete up to
 		m.keep(ctx, "ingest", func(ctx context.Context) (err error) {
-			at, err = m.ingest(ctx, ingests, at)
+			at, err = m.ingest(ctx, ingests, retired, at)
 			return err
 		})
 		for _, i := range ingests {
@@ -85,7 +87,7 @@ func (m *Mirror) keep(life context.Context, what string, step func(context.Conte
 }
 
 // ingest brings all tables from a checkpoint up to the published one, and returns that.
-func (m *Mirror) ingest(ctx context.Context, ingests []*ingest, from model.Ts) (model.Ts, error) {
+func (m *Mirror) ingest(ctx context.Context, ingests []*ingest, retired *retirement, from model.Ts) (model.Ts, error) {
 	at, err := Checkpoint(ctx, m.links.Coord, m.cfg.Feed)
 	if err != nil || at <= from {
 		return from, err
@@ -108,7 +110,10 @@ func (m *Mirror) ingest(ctx context.Context, ingests []*ingest, from model.Ts) (
 	if err := errors.Join(errs...); err != nil {
 		return from, err
 	}
-	if _, err := m.links.Source.Safepoint(ctx, mirrorService, done, mirrorHold); err != nil {
+	forget := retired.step(ctx, spans, done, func(id model.KeySpanID) bool {
+		return slices.ContainsFunc(ingests, func(i *ingest) bool { return i.spans[id] != nil })
+	})
+	if _, err := m.links.Source.Safepoint(ctx, mirrorService, forget, mirrorHold); err != nil {
 		return from, err
 	}
 	m.h.Note("pipeline.mirrored", formatTS(at))

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 
 	"github.com/simrun-dev/simrun/system/cdc"
 	"github.com/simrun-dev/simrun/system/cdc/model"
@@ -54,14 +55,15 @@ func StartCapture(h host.Host, cfg Config, links Links) (*cdc.Capture, error) {
 // RawSinks are the sinks of captures: shards whose history is held for the mirror before there is any.
 func RawSinks(h host.Host, client *persist.Client) func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (sink.Sink, error) {
 	return func(context.Context, model.ChangeFeedID, model.ChangeFeedInfo) (sink.Sink, error) {
-		return &heldSink{sink.NewShards(h, client, rawPrefix), client}, nil
+		return &heldSink{sink.NewShards(h, client, rawPrefix), h, client}, nil
 	}
 }
 
 // heldSink sees to it that the mirror can read a key span from its beginning, though others may read it earlier, and
-// be done with it.
+// be done with it; and that whoever is late to write finds one that a mirror has closed to be written already.
 type heldSink struct {
 	sink.Sink
+	h      host.Host
 	client *persist.Client
 }
 
@@ -70,7 +72,11 @@ func (s *heldSink) Open(ctx context.Context, id model.KeySpanID, start model.Ts)
 	if _, err := s.client.OpenCritical(ctx, RawShard(id), mirrorHolder, holdOpaque); err != nil {
 		return nil, false, err
 	}
-	return s.Sink.Open(ctx, id, start)
+	span, base, err := s.Sink.Open(ctx, id, start)
+	if errors.Is(err, sink.ErrClosed) {
+		return spentSpan{}, false, nil
+	}
+	return &orSpent{span, s.h}, base, err
 }
 
 // StartFrontend serves SQL, and the tables of flows.
