@@ -54,7 +54,7 @@ func (c *flowCluster) addFrontends() {
 		n := r.AddNode(name, "frontend", func(h host.Host) {
 			f := frontend.New(h, c.client(h, c.config()), frontend.Config{
 				Nodes: c.nodeNames, MirrorTimeout: time.Second, FlowTimeout: statementTimeout - 500*time.Millisecond,
-				StatementTimeout: statementTimeout, History: 64,
+				StatementTimeout: statementTimeout, History: 64, SweepInterval: time.Second,
 				Mirror: func(_ string, to frontend.Inserter) frontend.Inserter { return &flakyMirror{to, h, faults} },
 				Handle: func(node string, to frontend.Handler) frontend.Handler { return &flakyNode{to, h, c.nodes[node].told} },
 			})

@@ -133,8 +133,9 @@ func (w *flowWatch) sinkState(name string) (s sinkState, ok bool, err error) {
 	}
 	defer writer.Close()
 	f, err := writer.FetchRecentUpper(ctx)
-	if s.upper, _ = f.Time(); err != nil || s.upper == 0 {
-		return s, true, err
+	open := false
+	if s.upper, open = f.Time(); err != nil || s.upper == 0 {
+		return s, open || err != nil, err // one that is closed has just been dropped
 	}
 	reader, err := w.client.OpenReader(ctx, frontend.Shard(t.ID))
 	if err != nil {

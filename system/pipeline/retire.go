@@ -60,7 +60,7 @@ func (r *retirement) step(ctx context.Context, spans source.Spans, done model.Ts
 
 // finalize gives a raw shard up, and tells whether that is done.
 func (r *retirement) finalize(ctx context.Context, shard persist.ShardID) bool {
-	err := finalize(ctx, r.m.links.Persist, shard)
+	err := r.m.links.Persist.GiveUp(ctx, shard, mirrorHolder)
 	var held *persist.FinalizationError
 	r.m.h.Sometimes("pipeline: a dropped key span's shard is still held", errors.As(err, &held))
 	r.m.h.Sometimes("pipeline: a dropped key span's shard was finalised", err == nil)
@@ -68,32 +68,6 @@ func (r *retirement) finalize(ctx context.Context, shard persist.ShardID) bool {
 		r.m.h.Logf("mirror: finalise %s: %v", shard, err)
 	}
 	return err == nil
-}
-
-// finalize closes a shard for writing, lets go of the mirror's hold and has nothing be left of it.
-func finalize(ctx context.Context, client *persist.Client, shard persist.ShardID) error {
-	w, err := client.OpenWriter(ctx, shard)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	upper, err := w.FetchRecentUpper(ctx)
-	if err != nil {
-		return err
-	}
-	if !upper.IsEmpty() {
-		if err := w.CompareAndAppend(ctx, nil, upper, persist.Empty()); err != nil {
-			return err
-		}
-	}
-	hold, err := client.OpenCritical(ctx, shard, mirrorHolder, holdOpaque)
-	if err != nil {
-		return err
-	}
-	if _, err := hold.CompareAndDowngradeSince(ctx, hold.Opaque(), hold.Opaque(), persist.Empty()); err != nil {
-		return err
-	}
-	return client.Finalize(ctx, shard)
 }
 
 // orSpent writes to a key span's shard as long as it is open. Mirrors close it when all of the key span is in the tables: who

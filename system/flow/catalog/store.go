@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/fxamacker/cbor/v2"
@@ -75,15 +76,32 @@ func (s *Store) CreateTable(ctx context.Context, t Table) (*Table, error) {
 	return &t, err
 }
 
-// DropTable removes a table and returns it; the error may be a [*NotFoundError].
+// DropTable removes a table and returns it; the error may be a [*NotFoundError]. It is among [Store.Dropped] from then on.
 func (s *Store) DropTable(ctx context.Context, name Name) (t *Table, err error) {
 	_, err = s.relation.Update(ctx, func(uint64) ([]relation.Change, error) {
 		if t, err = s.state.table(name); err != nil {
 			return nil, err
 		}
-		return remove(entry{Table: t}), nil
+		return append(remove(entry{Table: t}), add(entry{Dropped: t.ID})...), nil
 	})
 	return t, err
+}
+
+// Dropped are the numbers of the tables that were dropped and of which something may be left, sorted.
+func (s *Store) Dropped(ctx context.Context) (all []TableID, err error) {
+	_, err = s.relation.View(ctx, func() { all = slices.Sorted(maps.Keys(s.state.dropped)) })
+	return all, err
+}
+
+// Forget takes a table off those that were dropped: nothing is left of it.
+func (s *Store) Forget(ctx context.Context, id TableID) error {
+	_, err := s.relation.Update(ctx, func(uint64) ([]relation.Change, error) {
+		if !s.state.dropped[id] {
+			return nil, nil
+		}
+		return remove(entry{Dropped: id}), nil
+	})
+	return err
 }
 
 // Flow finds a flow by its name; the error may be a [*NotFoundError].
@@ -176,11 +194,13 @@ func (s *Store) Enlist(ctx context.Context, node string) (epoch uint64, err erro
 	})
 }
 
-// entry is a datum of the shard: one of the three is there.
+// entry is a datum of the shard: one of the four is there.
 type entry struct {
 	Table *Table `cbor:"1,keyasint,omitempty"`
 	Flow  *Flow  `cbor:"2,keyasint,omitempty"`
 	Node  *life  `cbor:"3,keyasint,omitempty"`
+	// Dropped is a table that was dropped, and of which something may be left.
+	Dropped TableID `cbor:"4,keyasint,omitempty"`
 }
 
 // life is the latest life of a flow node.
@@ -226,11 +246,12 @@ type definitions struct {
 	tableNames map[Name]TableID
 	flowNames  map[Name]FlowID
 	lives      map[string]uint64
+	dropped    map[TableID]bool
 }
 
 // Reset implements relation.State.
 func (d *definitions) Reset() {
-	*d = definitions{map[TableID]*Table{}, map[FlowID]*Flow{}, map[Name]TableID{}, map[Name]FlowID{}, map[string]uint64{}}
+	*d = definitions{map[TableID]*Table{}, map[FlowID]*Flow{}, map[Name]TableID{}, map[Name]FlowID{}, map[string]uint64{}, map[TableID]bool{}}
 }
 
 // Apply implements relation.State. Within a change the order of what goes and what comes is that of
@@ -248,6 +269,10 @@ func (d *definitions) Apply(data string, diff int64) {
 		if d.tableNames[e.Table.Name] == e.Table.ID {
 			delete(d.tableNames, e.Table.Name)
 		}
+	case e.Dropped != 0 && diff > 0:
+		d.dropped[e.Dropped] = true
+	case e.Dropped != 0:
+		delete(d.dropped, e.Dropped)
 	case e.Node != nil && diff > 0:
 		d.lives[e.Node.Name] = e.Node.Epoch
 	case e.Flow != nil && diff > 0:

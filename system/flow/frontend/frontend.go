@@ -29,6 +29,9 @@ type Config struct {
 	Mirror func(node string, to Inserter) Inserter
 	// Handle, if not nil, is told the same, and returns how the node is to be reached for requests about flows.
 	Handle func(node string, to Handler) Handler
+	// SweepInterval is how often it is looked whether there are dropped tables of which something is left. Default
+	// 1 min.
+	SweepInterval time.Duration
 	// History is how many changes of each table are kept for nodes that missed some. Default 4096.
 	History int
 }
@@ -65,6 +68,9 @@ type Frontend struct {
 	nodes   map[string]Handler
 	mirrors map[string]Inserter
 
+	life context.Context
+	end  context.CancelFunc
+
 	mu     *host.Mutex
 	tables map[catalog.TableID]*table
 }
@@ -80,10 +86,14 @@ func New(h host.Host, client *persist.Client, cfg Config) *Frontend {
 	if cfg.StatementTimeout <= 0 {
 		cfg.StatementTimeout = 30 * time.Second
 	}
+	if cfg.SweepInterval <= 0 {
+		cfg.SweepInterval = time.Minute
+	}
 	f := &Frontend{
 		h: h, cfg: cfg, client: client, catalog: catalog.OpenStore(h, client), nodes: map[string]Handler{}, mirrors: map[string]Inserter{},
 		mu: host.NewMutex(h, "tables of the frontend"), tables: map[catalog.TableID]*table{},
 	}
+	f.life, f.end = host.WithCancel(h, context.Background())
 	for _, name := range cfg.Nodes {
 		client := rpc.NewClient(h, host.JoinAddr(name, flow.Port), rpc.ClientOptions{CallTimeout: cfg.FlowTimeout})
 		f.clients = append(f.clients, client)
@@ -100,6 +110,7 @@ func New(h host.Host, client *persist.Client, cfg Config) *Frontend {
 
 // Close ends the connections to the flow nodes. The client of the tables is the caller's.
 func (f *Frontend) Close() {
+	f.end()
 	for _, c := range f.clients {
 		c.Close()
 	}
@@ -169,7 +180,7 @@ func (f *Frontend) Upper(ctx context.Context, id catalog.TableID) (uint64, error
 		return 0, asTable(err)
 	}
 	upper, err := t.relation.View(ctx, nil)
-	return upper, coded(err)
+	return upper, asTable(err)
 }
 
 // Snapshot implements flow.FrontendInvoker.
@@ -179,7 +190,7 @@ func (f *Frontend) Snapshot(ctx context.Context, id catalog.TableID) (rows []dat
 		return nil, 0, asTable(err)
 	}
 	upper, err = t.relation.View(ctx, func() { rows = t.rows.sorted() })
-	return rows, upper, coded(err)
+	return rows, upper, asTable(err)
 }
 
 // Changes implements flow.FrontendInvoker.
@@ -190,7 +201,7 @@ func (f *Frontend) Changes(ctx context.Context, id catalog.TableID, from uint64)
 	}
 	list, err := t.relation.Changes(ctx, from)
 	if err != nil {
-		return nil, coded(err)
+		return nil, asTable(err)
 	}
 	batches := make([]flow.Batch, len(list))
 	for i, b := range list {
@@ -209,5 +220,5 @@ func (f *Frontend) Write(ctx context.Context, w flow.WriteRequest) error {
 	if err == nil && b.Seq > 0 {
 		f.mirror(t, insertRequest(t, b))
 	}
-	return coded(err)
+	return asTable(err)
 }

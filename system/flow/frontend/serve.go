@@ -9,7 +9,7 @@ import (
 	"github.com/simrun-dev/simrun/system/rpc"
 )
 
-// Serve makes a frontend reachable on a port of its machine.
+// Serve makes a frontend reachable on a port of its machine, and has it look after dropped tables from now on.
 func Serve(f *Frontend, port string) (*rpc.Server, error) {
 	s := rpc.NewService()
 	methodSQL.Handle(s, func(ctx context.Context, text string) (sqlReply, error) {
@@ -46,5 +46,6 @@ func Serve(f *Frontend, port string) (*rpc.Server, error) {
 	methodWrite.Handle(s, func(ctx context.Context, w flow.WriteRequest) (struct{}, error) {
 		return struct{}{}, f.Write(ctx, w)
 	})
+	f.h.Go("frontend sweep", f.sweep)
 	return rpc.Serve(f.h, port, s, rpc.ServerOptions{})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/simrun-dev/simrun/system/flow"
 	"github.com/simrun-dev/simrun/system/flow/catalog"
 	"github.com/simrun-dev/simrun/system/flow/planner"
+	"github.com/simrun-dev/simrun/system/flow/relation"
 	"github.com/simrun-dev/simrun/system/sql"
 )
 
@@ -21,9 +22,9 @@ func isMissing(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// asTable is the error of a table that is not there as flow nodes know it.
+// asTable is the error of a table that is not there, or is gone while it is used, as flow nodes know it.
 func asTable(err error) error {
-	if isMissing(err) {
+	if isMissing(err) || errors.Is(err, relation.ErrClosed) {
 		return fmt.Errorf("%w: %w", flow.ErrTableNotFound, err)
 	}
 	return coded(err)

@@ -35,6 +35,9 @@ type Batch struct {
 // relation has to read it as a whole.
 var ErrForgotten = errors.New("relation: the changes asked for are not kept any more; read the whole relation")
 
+// ErrClosed says that the relation is no more: it was closed here, or its shard was given up.
+var ErrClosed = errors.New("relation: it is closed")
+
 // Config are the limits of a Relation. The zero value means the defaults.
 type Config struct {
 	// History is how many changes are kept for Changes, at least. Default 4096.
@@ -58,6 +61,7 @@ type Relation struct {
 	upper    uint64            // the sequence number after those that state reflects
 	history  []Batch           // of the latest sequence numbers, those without changes too
 	kept     int               // changes in history
+	closed   bool
 }
 
 // Open returns the relation in a shard, which may be new. It does nothing until it is used.
@@ -69,6 +73,21 @@ func Open(h host.Host, client *persist.Client, shard persist.ShardID, state Stat
 		h: h, client: client, shard: shard, state: state, cfg: cfg,
 		mu: host.NewMutex(h, "relation "+string(shard)), applying: host.NewMutex(h, "state of relation "+string(shard)),
 	}
+}
+
+// Close ends the relation in this process, and lets go of the shard. Every method but Recent fails with ErrClosed
+// afterwards.
+func (r *Relation) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	if r.events != nil {
+		r.events.Close()
+	}
+	if r.writer != nil {
+		r.writer.Close()
+	}
+	r.history = nil
 }
 
 // View brings the state up to date and calls look, if it is not nil, with it at rest. It returns the
@@ -143,6 +162,9 @@ func (r *Relation) Changes(ctx context.Context, from uint64) ([]Batch, error) {
 
 // refresh reads what is new in the shard.
 func (r *Relation) refresh(ctx context.Context) error {
+	if r.closed {
+		return fmt.Errorf("%w: shard %s", ErrClosed, r.shard)
+	}
 	if r.writer == nil {
 		w, err := r.client.OpenWriter(ctx, r.shard)
 		if err != nil {
@@ -158,7 +180,7 @@ func (r *Relation) refresh(ctx context.Context) error {
 		t, open := upper.Time()
 		switch {
 		case !open:
-			return fmt.Errorf("relation: shard %s is closed", r.shard)
+			return fmt.Errorf("%w: shard %s was given up", ErrClosed, r.shard)
 		case t == 0: // new: the first change is number 1, so that there is a time before it to read as of
 			if err := r.begin(ctx); err != nil {
 				return err

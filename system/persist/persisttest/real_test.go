@@ -95,13 +95,18 @@ func embedded[S any](open func(host.Host, string) (S, error)) persisttest.Setup[
 var (
 	realConsensus = map[string]persisttest.Setup[persist.Consensus]{
 		"files": embedded(func(h host.Host, dir string) (persist.Consensus, error) { return persist.OpenDiskConsensus(h, dir) }),
-		"TCP":   onMachines(persist.ServeConsensus, func(h host.Host, addr string) persist.Consensus { return persist.NewConsensusClient(h, addr) }),
+		"TCP":   onMachines(serveConsensus, func(h host.Host, addr string) persist.Consensus { return persist.NewConsensusClient(h, addr) }),
 	}
 	realBlob = map[string]persisttest.Setup[persist.Blob]{
 		"files": embedded(func(h host.Host, dir string) (persist.Blob, error) { return persist.OpenDiskBlob(h, dir) }),
 		"TCP":   onMachines(persist.ServeBlob, func(h host.Host, addr string) persist.Blob { return persist.NewBlobClient(h, addr) }),
 	}
 )
+
+func serveConsensus(h host.Host, port string) (*rpc.Server, error) {
+	_, server, err := persist.ServeConsensus(h, port)
+	return server, err
+}
 
 // The stores of package persist keep their promises on the operating system as well.
 func TestOnTheOperatingSystem(t *testing.T) {
