@@ -93,6 +93,12 @@ var profiles = []Profile{
 		On: 30, Every: [2]time.Duration{time.Second, 10 * time.Second}, For: short, Aimed: 10,
 		Only: []string{"owner.*", "capture.*", "source.*", "sink.*", "coord.*", "replica.*", "controller.*", "flow.*", "frontend.*", "pipeline.*", "persist.*", "node.crash", "net.partition"},
 	},
+	{
+		// For runs of days: what was broken is to be mended and be let alone before it is broken again.
+		Name: "haul", Doc: "most kinds are on, in storms, with lulls that are as long",
+		On: 60, Every: [2]time.Duration{3 * time.Second, 20 * time.Second}, Aimed: 20, Lull: 70,
+		For: [2]time.Duration{50 * time.Millisecond, 5 * time.Second},
+	},
 }
 
 // Profiles returns the names of the profiles, sorted.
@@ -115,10 +121,34 @@ func FindProfile(name string) (Profile, error) {
 	return Profile{}, fmt.Errorf("there is no fault profile %q; there are %v", name, Profiles())
 }
 
+// Slower returns the profile for a system that lives by times as long intervals and timeouts as those that profiles are
+// made for: faults last by times as long.
+func (p Profile) Slower(by int) Profile {
+	p.For[0] *= time.Duration(by)
+	p.For[1] *= time.Duration(by)
+	return p
+}
+
+// usualLength is the length of a phase up to which faults come as often as their profile says. In longer ones there are
+// as many as in one of this length, spread over all of it.
+const usualLength = 5 * time.Minute
+
+// spread returns the profile for a phase of the length.
+func (p Profile) spread(length time.Duration) Profile {
+	if length <= usualLength {
+		return p
+	}
+	for i, every := range p.Every {
+		p.Every[i] = time.Duration(float64(every) * (float64(length) / float64(usualLength)))
+	}
+	return p
+}
+
 // Generate draws a plan for a phase of the given length. The kinds are those that the topology has
 // targets for and, of the scenario's own, those in handled.
 func Generate(seed uint64, p Profile, t *Topology, length time.Duration, handled []string) *Plan {
 	plan := &Plan{Profile: p.Name, Seed: seed}
+	p = p.spread(length)
 	if p.On == 0 {
 		return plan
 	}

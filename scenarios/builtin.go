@@ -2,5 +2,5 @@ package scenarios
 
 // Builtin returns the scenarios that come with simrun, sorted by name.
 func Builtin() []*Scenario {
-	return []*Scenario{changeCapture(), together(), computeInstance(), differential(), flows(), full(), owner(), rebalance(), singleReplica(), shard()}
+	return []*Scenario{changeCapture(), together(), computeInstance(), differential(), flows(), full(), longhaul(), owner(), rebalance(), singleReplica(), shard()}
 }

@@ -13,7 +13,7 @@ func full() *Scenario {
 		Doc:      "the whole system: a source is replicated, flows and views compute on it, and what is served as of any time is held against the source",
 		Settings: pipelineSettings,
 		Oracles:  append(models.PipelineOracles(), oracleDurable),
-		Build:    func(r *Run) { addPipeline(r) },
+		Build:    func(r *Run) { addPipeline(r, 1) },
 	}
 }
 

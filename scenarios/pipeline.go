@@ -49,10 +49,18 @@ type pipelineCluster struct {
 	captures    map[string]*cdc.Capture
 	controllers map[string]*pipeline.Controller
 	flows       map[string]*flow.Node
+	frontends   map[string]*frontend.Frontend
 	nodes       map[string]*sim.Node
 	backends    map[string]*backendFaults
 	mirrored    map[string]*mirrorFaults
 	dynamic     compute.DynamicConfig
+	// slowness is how much slower everything lives than where a run is seconds long.
+	slowness time.Duration
+	// stores are how the services are set up that have no part in pipeline.Config.
+	stores struct {
+		coord  coord.StoreConfig
+		source source.Config
+	}
 	// forgets: the leases of readers that died run out within the run.
 	forgets bool
 	// hasty: those of mirrors run out while the stores are out of their reach.
@@ -69,15 +77,18 @@ type pipelineCluster struct {
 	ops, done int
 }
 
-func addPipeline(r *Run) *pipelineCluster {
+// addPipeline adds the whole system to a run, all of whose intervals, timeouts and leases are slowness times as long as in
+// a run of seconds, and so are those of who uses and watches it.
+func addPipeline(r *Run, slowness time.Duration) *pipelineCluster {
 	s := &pipelineCluster{
-		r: r, c: addPersist(r), serving: map[string]bool{}, captures: map[string]*cdc.Capture{}, controllers: map[string]*pipeline.Controller{},
-		flows: map[string]*flow.Node{}, nodes: map[string]*sim.Node{}, backends: map[string]*backendFaults{}, mirrored: map[string]*mirrorFaults{},
+		r: r, c: addPersist(r), slowness: slowness, serving: map[string]bool{}, captures: map[string]*cdc.Capture{}, controllers: map[string]*pipeline.Controller{},
+		flows: map[string]*flow.Node{}, frontends: map[string]*frontend.Frontend{}, nodes: map[string]*sim.Node{}, backends: map[string]*backendFaults{}, mirrored: map[string]*mirrorFaults{},
 	}
 	s.configure(r.World.NewStream("workload", "shape"))
 	s.gate = newCoordGate(r.World, s.cfg.CallTimeout, pipeline.DialCoord(r.World.Host(), s.cfg))
 	s.model = models.NewPipeline(pipelineCatalog())
 	s.watch = newPipelineWatch(s)
+	s.stores.source.OnCommit = s.watch.committed
 	for _, o := range s.model.Oracles() {
 		r.Judge(o)
 	}
@@ -106,7 +117,7 @@ func (s *pipelineCluster) configure(draw *sim.Stream) {
 	}
 	quick := draw.N(2)
 	step := r.Duration("step") >> quick
-	patience := 2 * time.Second >> draw.N(2)
+	patience := s.slow(2*time.Second) >> draw.N(2)
 	s.cfg = pipeline.Config{
 		Topology: pipeline.Topology{
 			Blob: blobNode, Consensus: consensusNode, Coord: coordNode, Source: sourceNode,
@@ -114,8 +125,8 @@ func (s *pipelineCluster) configure(draw *sim.Stream) {
 			FlowNodes: shardNames("flow-", atMost(r.Int("flownodes"))), Mirrors: shardNames("mirror-", atMost(2)),
 			Controllers: shardNames("controller-", 2), Replicas: shardNames("replica-", atMost(r.Int("replicas"))),
 		},
-		Tables: pipelineTables, Interval: step, IntrospectionInterval: time.Second, CallTimeout: patience, Workers: r.Int("replica_workers"),
-		SessionTTL: 3 * time.Second >> draw.N(2), Retention: []uint64{500, 1000, 2000}[draw.N(3)], Persist: pipelinePersist,
+		Tables: pipelineTables, Interval: step, IntrospectionInterval: s.slow(time.Second), CallTimeout: patience, Workers: r.Int("replica_workers"),
+		SessionTTL: s.slow(3*time.Second) >> draw.N(2), Retention: uint64(s.slowness) * []uint64{500, 1000, 2000}[draw.N(3)], Persist: s.persist(),
 	}
 	for _, f := range pipelineFlows {
 		s.cfg.Flows = append(s.cfg.Flows, f.Flow)
@@ -124,41 +135,51 @@ func (s *pipelineCluster) configure(draw *sim.Stream) {
 		s.cfg.Views = append(s.cfg.Views, v.View)
 	}
 	s.cfg.Capture = cdc.Config{
-		SessionTTL: 3 * time.Second >> draw.N(2), RestartDelay: 200 * time.Millisecond, Timeout: patience,
+		SessionTTL: s.slow(3*time.Second) >> draw.N(2), RestartDelay: s.slow(200 * time.Millisecond), Timeout: patience,
 		OwnerInterval: step, ProcessorInterval: step / 2, ReportInterval: step / 2, FlushInterval: step / 2,
 	}
 	s.cfg.Capture.Peer.Timeout = patience
-	s.cfg.Frontend = frontend.Config{MirrorTimeout: time.Second, FlowTimeout: 2 * time.Second, StatementTimeout: 2500 * time.Millisecond, History: 16}
+	s.stores.source.ResolvedInterval = s.cfg.Capture.FlushInterval // no more often than captures pass on what they are told
+	s.cfg.Frontend = frontend.Config{
+		MirrorTimeout: s.slow(time.Second), FlowTimeout: s.slow(2 * time.Second), StatementTimeout: s.slow(2500 * time.Millisecond), History: 16,
+		SweepInterval: s.slow(2 * time.Second),
+	}
 	s.cfg.Flow = flow.Config{
-		RunInterval: step, CatchUpInterval: 4 * step, ReconcileInterval: 4 * step, CallTimeout: patience, RefillBackoff: 100 * time.Millisecond,
+		RunInterval: step, CatchUpInterval: 4 * step, ReconcileInterval: 4 * step, CallTimeout: patience, RefillBackoff: s.slow(100 * time.Millisecond),
 	}
 	s.dynamic.SetHydrationConcurrency(1 + int(draw.N(3)))
 	s.cfg.Compute = compute.Config{Build: protocol.BuildInfo{Version: rightVersion}, Dynamic: &s.dynamic, MaintainInterval: step}
-	s.cfg.Replica = compute.ReplicaConfig{Timely: protocol.TimelyConfig{Budget: []int{20, 10_000}[draw.N(2)]}, ConnectTimeout: time.Second}
+	s.cfg.Replica = compute.ReplicaConfig{Timely: protocol.TimelyConfig{Budget: []int{20, 10_000}[draw.N(2)]}, ConnectTimeout: s.slow(time.Second)}
 	s.nextSpan = firstOfItem + model.KeySpanID(atMost(r.Int("spans")))
 	if s.forgets = draw.N(3) == 0; s.forgets {
 		s.cfg.Persist.ReaderLease, s.cfg.Persist.HeartbeatInterval = forgottenAfter, forgottenAfter/4
 	}
 	s.hasty = draw.N(3) == 0
+	if s.slowness > 1 {
+		s.configureSlow()
+	}
 }
+
+// slow is how long something takes that takes d in a run of seconds.
+func (s *pipelineCluster) slow(d time.Duration) time.Duration { return s.slowness * d }
 
 // forgottenAfter is how long the leases of readers are in runs where those who died are to be forgotten before the end.
 const forgottenAfter = 20 * time.Second
 
-// pipelinePersist is how processes use persist: patiently, as there are many who follow the same shards.
-var pipelinePersist = func() persist.Config {
+// persist is how processes use persist: patiently, as there are many who follow the same shards.
+func (s *pipelineCluster) persist() persist.Config {
 	cfg := clientConfig
-	cfg.PollMin, cfg.PollMax = 250*time.Millisecond, time.Second
-	cfg.HeartbeatInterval, cfg.DowngradeInterval, cfg.CriticalDowngradeInterval = 30*time.Second, 4*time.Second, 3*time.Second
+	cfg.PollMin, cfg.PollMax = s.slow(250*time.Millisecond), s.slow(time.Second)
+	cfg.HeartbeatInterval, cfg.DowngradeInterval, cfg.CriticalDowngradeInterval = 30*time.Second, s.slow(4*time.Second), s.slow(3*time.Second)
 	return cfg
-}()
+}
 
 // links are those of a process, whose ways can be made unreliable.
 func (s *pipelineCluster) links(h host.Host) pipeline.Links {
 	l := pipeline.Dial(h, s.cfg)
 	cfg := s.cfg.Persist
 	if s.hasty && slices.Contains(s.cfg.Topology.Mirrors, h.Name()) {
-		cfg.ReaderLease, cfg.HeartbeatInterval = shortLeases.ReaderLease, shortLeases.HeartbeatInterval
+		cfg.ReaderLease, cfg.HeartbeatInterval = s.slow(shortLeases.ReaderLease), s.slow(shortLeases.HeartbeatInterval)
 	}
 	l.Persist = s.c.client(h, cfg)
 	l.Coord = s.gate.through(l.Coord, h.Name())
@@ -177,7 +198,7 @@ func (s *pipelineCluster) machine(name, role string, start func(h host.Host) err
 	n := s.r.AddNode(name, role, func(h host.Host) {
 		for err := start(h); err != nil; err = start(h) {
 			h.Logf("%v", err)
-			h.Clock().Sleep(200 * time.Millisecond)
+			h.Clock().Sleep(s.slow(200 * time.Millisecond))
 		}
 		s.serving[name] = true
 	})
@@ -190,12 +211,11 @@ func (s *pipelineCluster) machine(name, role string, start func(h host.Host) err
 func (s *pipelineCluster) addMachines() {
 	t := s.cfg.Topology
 	s.machine(coordNode, coordNode, func(h host.Host) (err error) {
-		s.kv, err = pipeline.StartCoord(h, coord.StoreConfig{})
+		s.kv, err = pipeline.StartCoord(h, s.stores.coord)
 		return err
 	})
 	s.machine(sourceNode, sourceNode, func(h host.Host) (err error) {
-		// No more often than captures pass on what they are told.
-		s.upstream, err = pipeline.StartSource(h, source.Config{OnCommit: s.watch.committed, ResolvedInterval: s.cfg.Capture.FlushInterval})
+		s.upstream, err = pipeline.StartSource(h, s.stores.source)
 		return err
 	})
 	s.r.UsesDisk(coordNode)
@@ -216,7 +236,8 @@ func (s *pipelineCluster) addMachines() {
 		s.machine(name, "frontend", func(h host.Host) error {
 			cfg := s.cfg
 			cfg.Frontend.Mirror = func(_ string, to frontend.Inserter) frontend.Inserter { return &flakyMirror{to, h, faults} }
-			_, err := pipeline.StartFrontend(h, cfg, s.links(h))
+			f, err := pipeline.StartFrontend(h, cfg, s.links(h))
+			s.frontends[name] = f
 			return err
 		})
 	}
@@ -275,14 +296,14 @@ func (s *pipelineCluster) setUp(ctx context.Context) error {
 func (s *pipelineCluster) insist(call func(ctx context.Context) error) {
 	h := s.r.World.Host()
 	for {
-		ctx, cancel := h.Clock().WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := h.Clock().WithTimeout(context.Background(), s.slow(5*time.Second))
 		err := call(ctx)
 		cancel()
 		if err == nil {
 			return
 		}
 		h.Logf("%v", err)
-		h.Clock().Sleep(100 * time.Millisecond)
+		h.Clock().Sleep(s.slow(100 * time.Millisecond))
 	}
 }
 

@@ -30,8 +30,8 @@ func (s *pipelineCluster) task(name string, do func(draw *sim.Stream), pace time
 	s.r.World.Go(name, func() {
 		for s.r.Working() {
 			draw := sim.NewStream(choices.Uint64(), "operation")
-			for pause := sim.Exp(0, pace).Sample(draw.Uint64()); pause > 0 && s.r.Working(); pause -= patience {
-				s.r.World.Sleep(min(pause, patience))
+			for pause := sim.Exp(0, pace).Sample(draw.Uint64()); pause > 0 && s.r.Working(); pause -= s.slow(patience) {
+				s.r.World.Sleep(min(pause, s.slow(patience)))
 			}
 			if s.created && s.r.Working() {
 				do(draw)
@@ -66,7 +66,7 @@ func (s *pipelineCluster) transact(draw *sim.Stream) {
 			mutations = append(mutations, source.Put(key, value))
 		}
 	}
-	ctx, cancel := s.r.World.Host().Clock().WithTimeout(context.Background(), time.Second)
+	ctx, cancel := s.r.World.Host().Clock().WithTimeout(context.Background(), s.slow(time.Second))
 	defer cancel()
 	if _, err := s.writes.Commit(ctx, fmt.Sprintf("txn-%d", s.ops), mutations); err == nil {
 		s.done++
@@ -75,7 +75,7 @@ func (s *pipelineCluster) transact(draw *sim.Stream) {
 
 // operate moves key spans, and adds and drops them.
 func (s *pipelineCluster) operate(draw *sim.Stream) {
-	ctx, cancel := s.r.World.Host().Clock().WithTimeout(context.Background(), time.Second)
+	ctx, cancel := s.r.World.Host().Clock().WithTimeout(context.Background(), s.slow(time.Second))
 	defer cancel()
 	if !s.serving[sourceNode] {
 		return
@@ -102,7 +102,7 @@ func (s *pipelineCluster) operate(draw *sim.Stream) {
 // define creates, replaces and drops flows, and tables under them.
 func (s *pipelineCluster) define(draw *sim.Stream) {
 	h := s.r.World.Host()
-	ctx, cancel := h.Clock().WithTimeout(context.Background(), 3*time.Second)
+	ctx, cancel := h.Clock().WithTimeout(context.Background(), s.slow(3*time.Second))
 	defer cancel()
 	switch draw.N(6) {
 	case 0:
@@ -113,6 +113,7 @@ func (s *pipelineCluster) define(draw *sim.Stream) {
 		s.dropTable(ctx, draw)
 	case 1, 2:
 		if s.passing >= 2 {
+			s.comeBack(ctx, draw)
 			return
 		}
 		s.passing++
@@ -121,7 +122,9 @@ func (s *pipelineCluster) define(draw *sim.Stream) {
 		_, _ = s.sql.Execute(ctx, f.Create())
 	case 3:
 		if s.passing > 0 {
-			_, _ = s.sql.Execute(ctx, "DROP FLOW IF EXISTS "+passingFlow(1+int(draw.N(uint64(s.passing)))).Name)
+			f := passingFlow(1 + int(draw.N(uint64(s.passing))))
+			_, _ = s.sql.Execute(ctx, "DROP FLOW IF EXISTS "+f.Name)
+			s.passAway(ctx, f)
 		}
 	}
 }
@@ -161,7 +164,7 @@ func (s *pipelineCluster) dropTable(ctx context.Context, draw *sim.Stream) {
 // run that is done in any case.
 func (s *pipelineCluster) repair(ctx context.Context, draw *sim.Stream) {
 	h := s.r.World.Host()
-	h.Clock().Sleep(sim.Exp(0, time.Second).Sample(draw.Uint64()))
+	h.Clock().Sleep(sim.Exp(0, s.slow(time.Second)).Sample(draw.Uint64()))
 	if draw.N(4) == 0 {
 		return
 	}
@@ -180,7 +183,7 @@ func (s *pipelineCluster) peek(client *pipeline.Client, draw *sim.Stream) {
 	case 0:
 		at = 0
 	case 1:
-		at -= min(at, draw.N(500)<<18)
+		at -= min(at, uint64(s.slowness)*draw.N(500)<<18)
 	}
 	s.ops++
 	ctx, cancel := s.r.World.Host().Clock().WithTimeout(context.Background(), 2*s.cfg.CallTimeout)
@@ -201,7 +204,7 @@ func (s *pipelineCluster) startSubscriber(h host.Host, c *pipeline.Controller) {
 	h.Go("subscriber", func() {
 		for s.r.Working() {
 			draw := sim.NewStream(choices.Uint64(), "subscription")
-			h.Clock().Sleep(500 * time.Millisecond)
+			h.Clock().Sleep(s.slow(500 * time.Millisecond))
 			if c.Leading() != nil {
 				s.subscribe(h, c, draw)
 			}
@@ -220,7 +223,7 @@ func (s *pipelineCluster) subscribe(h host.Host, c *pipeline.Controller, draw *s
 		return
 	}
 	f := s.model.FollowSubscription("a subscription to "+v.Name, v.Name, sub.AsOf(), snapshot)
-	ctx, cancel = h.Clock().WithTimeout(context.Background(), time.Duration(draw.Between(500, 6000))*time.Millisecond)
+	ctx, cancel = h.Clock().WithTimeout(context.Background(), s.slow(time.Duration(draw.Between(500, 6000))*time.Millisecond))
 	defer cancel()
 	for s.r.Working() {
 		batch, err := sub.Next(ctx)

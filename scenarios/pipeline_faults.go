@@ -141,10 +141,11 @@ func (s *pipelineCluster) makeZombie(f *faults.Fault) (func(), bool) {
 	}
 	held := f.Text("messages") == "held"
 	heal := s.r.World.AddRule(sim.Rule{Key: f.ID, From: []string{n.Name()}, To: []string{coordNode}, Both: true, Drop: !held, Hold: held})
-	n.SetClock(n.ClockOffset(), -f.Int("slow"))
+	slow := f.Int("slow")
+	n.SetClock(n.ClockOffset(), n.ClockDrift()-slow)
 	return func() {
 		heal()
-		n.SetClock(n.ClockOffset(), 0)
+		n.SetClock(n.ClockOffset(), n.ClockDrift()+slow)
 	}, true
 }
 

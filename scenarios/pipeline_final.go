@@ -41,7 +41,7 @@ func (s *pipelineCluster) addFinal() {
 // before, it does not wait: what is wrong once is wrong for good, and what depends on it may not come true.
 func (s *pipelineCluster) within(limit time.Duration, oracle string, missing func() string) (took time.Duration) {
 	w := s.r.World
-	began := w.Now()
+	began, limit := w.Now(), s.slow(limit)
 	for {
 		if s.model.Failed() {
 			return 0
@@ -51,7 +51,7 @@ func (s *pipelineCluster) within(limit time.Duration, oracle string, missing fun
 			s.model.Holds(oracle, problem == "", s.watch.now(), "%v after the faults: %s", limit, problem)
 			return w.Now() - began
 		}
-		w.Sleep(50 * time.Millisecond)
+		w.Sleep(s.slow(50 * time.Millisecond))
 	}
 }
 
@@ -252,7 +252,7 @@ func (s *pipelineCluster) letGo(began model.Ts) {
 				return fmt.Sprintf("shard %s can't be read: %v", left[0], err)
 			}
 			if since.LessEqual(kept) {
-				s.r.World.Sleep(time.Second) // holds are moved every few seconds
+				s.r.World.Sleep(s.slow(time.Second)) // holds are moved every few seconds
 				return fmt.Sprintf("shard %s can be read from %v on, and only %d ms before %d are to be kept", left[0], since, s.cfg.Retention, began)
 			}
 		}

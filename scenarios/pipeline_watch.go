@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -45,13 +46,14 @@ func newPipelineWatch(s *pipelineCluster) *pipelineWatch {
 		followed: map[model.KeySpanID]bool{},
 	}
 	world := s.r.World
-	cfg := pipelinePersist
-	cfg.PollMin = 400 * time.Millisecond // nobody waits for it
+	cfg := s.persist()
+	cfg.ReaderLease, cfg.HeartbeatInterval = s.slow(cfg.ReaderLease), s.slow(cfg.HeartbeatInterval) // no fault is to end its leases
+	cfg.PollMin = s.slow(400 * time.Millisecond)                                                    // nobody waits for it
 	w.client = s.c.client(world.Host(), cfg)
 	for _, t := range pipelineTables {
 		world.Go("follow "+t.Name, func() { w.followTable(t.Name, pipeline.TableShard(t.Name)) })
 	}
-	cfg.PollMin, cfg.PollMax = time.Second, 2*time.Second // they are many
+	cfg.PollMin, cfg.PollMax = s.slow(time.Second), s.slow(2*time.Second) // they are many
 	w.rawClient = s.c.client(world.Host(), cfg)
 	for _, v := range pipelineViews {
 		if v.sink != "" {
@@ -200,7 +202,7 @@ func (w *pipelineWatch) published(at model.Ts, revision coord.Revision, progress
 func (w *pipelineWatch) poll() {
 	for w.s.r.Phase() <= PhaseFinal {
 		w.look()
-		w.s.r.World.Sleep(100 * time.Millisecond)
+		w.s.r.World.Sleep(w.s.slow(100 * time.Millisecond))
 	}
 }
 
@@ -224,9 +226,10 @@ func (w *pipelineWatch) look() {
 // knows waits until a checkpoint that somebody acts on is known to have been published, in case they were faster. If
 // it never was, the model will say so.
 func (w *pipelineWatch) knows(at model.Ts) {
-	for waited := time.Duration(0); w.model.Checkpoint() < at && waited < 5*time.Second; waited += 50 * time.Millisecond {
+	pause := w.s.slow(50 * time.Millisecond)
+	for waited := time.Duration(0); w.model.Checkpoint() < at && waited < 100*pause; waited += pause {
 		if w.look(); w.model.Checkpoint() < at {
-			w.s.r.World.Sleep(50 * time.Millisecond)
+			w.s.r.World.Sleep(pause)
 		}
 	}
 }
@@ -256,6 +259,9 @@ func (w *pipelineWatch) followSpan(id model.KeySpanID) {
 	w.model.DefinedSpan(string(shard), dataflow.SourceID(table.Name), start, end)
 	w.s.r.World.Go("follow "+string(shard), func() {
 		asOf, listener := w.listen(w.rawClient, shard)
+		if listener == nil {
+			return // it was dropped, and its shard closed, before there was anything to be seen
+		}
 		defer listener.Close()
 		f := w.model.FollowSpan(string(shard), string(shard), asOf)
 		w.each(asOf, listener, shard, func(lower, upper model.Ts, updates []persist.Update) (goOn bool) {
@@ -296,23 +302,41 @@ func (w *pipelineWatch) each(lower model.Ts, listener *persist.Listener, shard p
 		if event.Snapshot {
 			upper, open = asOf+1, true
 		}
-		if !open || !advanced(lower, upper, event.Updates) {
+		if !open { // closed, with what there was before that
+			upper = lower
+			for _, u := range event.Updates {
+				upper = max(upper, u.Time+1)
+			}
+		}
+		if !advanced(lower, upper, event.Updates) || !open {
 			return
 		}
 		lower = upper
 	}
 }
 
-// listen begins to read a shard as of the last time that is there, when there is one.
+// read observes what somebody has read in a table's shard as of a ts.
+func (w *pipelineWatch) read(table string, at model.Ts, updates []persist.Update) {
+	rows := make([]dataflow.RowCount, len(updates))
+	for i, u := range updates {
+		rows[i] = dataflow.RowCount{Row: dataflow.Row(u.Data), Count: u.Diff}
+	}
+	w.model.Peeked(table, at, rows, w.now())
+}
+
+// listen begins to read a shard as of the last time that is there, when there is one. The listener is nil when the shard is
+// closed.
 func (w *pipelineWatch) listen(client *persist.Client, shard persist.ShardID) (model.Ts, *persist.Listener) {
 	for {
 		asOf, listener, err := subscribe(client, shard)
-		if err == nil {
+		if err == nil || errors.Is(err, errShardClosed) {
 			return asOf, listener
 		}
-		w.s.r.World.Sleep(300 * time.Millisecond)
+		w.s.r.World.Sleep(w.s.slow(300 * time.Millisecond))
 	}
 }
+
+var errShardClosed = errors.New("the shard is closed")
 
 func subscribe(client *persist.Client, shard persist.ShardID) (model.Ts, *persist.Listener, error) {
 	ctx := context.Background()
@@ -340,11 +364,14 @@ func subscribe(client *persist.Client, shard persist.ShardID) (model.Ts, *persis
 	return asOf, listener, err
 }
 
-// readable is the last time that a shard can be read as of.
+// readable is the last time that a shard can be read as of. It fails with errShardClosed.
 func readable(ctx context.Context, writer *persist.WriteHandle) (model.Ts, error) {
 	upper, err := writer.FetchRecentUpper(ctx)
 	at, open := upper.Time()
-	if err != nil || !open || at == 0 {
+	if err == nil && !open {
+		return 0, errShardClosed
+	}
+	if err != nil || at == 0 {
 		return 0, fmt.Errorf("shard %s is written up to %v (%v)", writer.Shard(), upper, err)
 	}
 	return at - 1, nil
@@ -371,7 +398,7 @@ func (w *pipelineWatch) follow(shard persist.ShardID, advanced func(lower, upper
 	w.s.r.World.Go("follow "+string(shard), func() {
 		reader, err := w.client.OpenReader(context.Background(), shard)
 		for ; err != nil; reader, err = w.client.OpenReader(context.Background(), shard) {
-			w.s.r.World.Sleep(300 * time.Millisecond)
+			w.s.r.World.Sleep(w.s.slow(300 * time.Millisecond))
 		}
 		listener, err := reader.Listen(context.Background(), 0)
 		if !w.model.Holds(models.OraclePipelineReadable, err == nil, w.now(), "%s can't be read from its beginning: %v", shard, err) {

@@ -32,13 +32,14 @@ func (p Phase) String() string {
 }
 
 const (
-	startLimit = 60 * time.Second
-	// finalLimit bounds the final phase, whose tasks have bounds of their own.
-	finalLimit = time.Hour
+	// minStartLimit is how long every run may take to start.
+	minStartLimit = 60 * time.Second
 	// maxEvents bounds a run that makes no progress in virtual time.
 	maxEvents = 50_000_000
-	// poll is how often conditions are looked at.
+	// poll is how often conditions are looked at that may come true any moment.
 	poll = 20 * time.Millisecond
+	// looks is how often it is looked, at least, whether a phase has come to its end within its time.
+	looks = 3_000
 )
 
 // Run is one run of a scenario, from building it to judging it.
@@ -187,7 +188,7 @@ func (r *Run) Figure(name string, value int64) {
 // direct is the task that takes a run through its phases.
 func (r *Run) direct() {
 	w := r.World
-	if !r.await(r.ready, startLimit) {
+	if !r.await(r.ready, r.startLimit()) {
 		return
 	}
 	r.enter(PhaseFaults)
@@ -216,6 +217,12 @@ func (r *Run) direct() {
 	w.Stop()
 }
 
+// startLimit is how long a run may take to start. What takes long to settle takes long to start.
+func (r *Run) startLimit() time.Duration { return max(minStartLimit, r.Duration("settle")) }
+
+// finalLimit bounds the final phase, whose tasks have bounds of their own.
+func (r *Run) finalLimit() time.Duration { return max(time.Hour, 10*r.Duration("settle")) }
+
 func (r *Run) enter(p Phase) {
 	r.phase = p
 	r.World.Fault("phase " + p.String())
@@ -235,7 +242,7 @@ func (r *Run) await(conditions []condition, limit time.Duration) bool {
 			w.Fail("liveness", "%s has not come true within %v of virtual time (phase %v)", conditions[missing].name, limit, r.phase)
 			return false
 		}
-		w.Sleep(poll)
+		w.Sleep(max(poll, limit/looks))
 	}
 }
 

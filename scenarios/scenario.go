@@ -18,12 +18,16 @@ type Scenario struct {
 	Name string
 	// Doc is one line on what it exercises.
 	Doc string
-	// Settings are the parameters that --set changes, beside those of every scenario.
+	// Settings are the parameters that --set changes, beside those of every scenario. One of the same name as one of those
+	// replaces it: a scenario may have a default of its own.
 	Settings []Setting
 	// Oracles are the names of the oracles that judge each run.
 	Oracles []string
 	// Profile names the fault profile used when none is asked for; "" is "default".
 	Profile string
+	// Slowness is how many times as long the intervals and timeouts of what is simulated are as those that fault
+	// profiles are made for; faults last as many times as long. 0 is 1.
+	Slowness int
 	// Build adds the machines, the workload and the oracles to a run, before virtual time zero.
 	Build func(*Run)
 }
@@ -46,7 +50,12 @@ var common = []Setting{
 
 // AllSettings are the scenario's settings and those that every scenario has, sorted by name.
 func (s *Scenario) AllSettings() []Setting {
-	all := slices.Concat(s.Settings, common)
+	all := slices.Clone(s.Settings)
+	for _, c := range common {
+		if !slices.ContainsFunc(all, func(o Setting) bool { return o.Name == c.Name }) {
+			all = append(all, c)
+		}
+	}
 	slices.SortFunc(all, func(a, b Setting) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
@@ -128,7 +137,7 @@ func (o *Setting) check(value string) error {
 // What a setting can be at most, unless it has a Check of its own: far more than makes sense, and
 // little enough not to eat the machine's memory.
 const (
-	maxDuration = 24 * time.Hour
+	maxDuration = 31 * 24 * time.Hour
 	maxCount    = 10_000
 )
 
@@ -218,7 +227,7 @@ func (s *Scenario) prepare(ctx context.Context, opt Options, onStuck func(sim.St
 		Seed:      opt.Seed,
 		Strategy:  strategy,
 		Buggify:   profile.On > 0,
-		MaxTime:   startLimit + r.Duration("duration") + r.Duration("settle") + finalLimit,
+		MaxTime:   r.startLimit() + r.Duration("duration") + r.Duration("settle") + r.finalLimit(),
 		MaxEvents: maxEvents,
 		Context:   ctx,
 		Record:    opt.Record,
@@ -230,7 +239,7 @@ func (s *Scenario) prepare(ctx context.Context, opt Options, onStuck func(sim.St
 	}
 	r.plan = opt.Plan
 	if r.plan == nil {
-		r.plan = faults.Generate(opt.Seed, profile, &r.topology, r.Duration("duration"), r.handled())
+		r.plan = faults.Generate(opt.Seed, profile.Slower(max(1, s.Slowness)), &r.topology, r.Duration("duration"), r.handled())
 		r.drawsFaults = profile.On > 0
 	}
 	if r.injector, err = faults.NewInjector(r.World, r.plan, &r.topology, r.handlers); err != nil {

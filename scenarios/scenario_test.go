@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,8 +15,13 @@ import (
 	"github.com/simrun-dev/simrun/system/host"
 )
 
+// ofSeconds are the scenarios whose runs are seconds long by default.
+func ofSeconds() []*Scenario {
+	return slices.DeleteFunc(Builtin(), func(s *Scenario) bool { return s.Slowness > 1 })
+}
+
 func TestBuiltinScenariosPass(t *testing.T) {
-	for _, s := range Builtin() {
+	for _, s := range ofSeconds() {
 		t.Run(s.Name, func(t *testing.T) {
 			for seed := range uint64(10) {
 				var judges []string
@@ -35,7 +41,7 @@ func TestBuiltinScenariosPass(t *testing.T) {
 
 // The law: the hash is a function of scenario, seed and settings.
 func TestSameSeedSameHash(t *testing.T) {
-	for _, s := range Builtin() {
+	for _, s := range ofSeconds() {
 		for _, strategy := range []string{"random", "pct", "fifo"} {
 			for seed := range uint64(3) {
 				opt := Options{Seed: seed, Strategy: strategy, Profile: "chaos"}
@@ -72,7 +78,7 @@ func TestCheck(t *testing.T) {
 		`setting clients: "999999999" is more than 10000`:                                                                                              {Settings: map[string]string{"clients": "999999999"}},
 		`setting writers: "0" is not a whole number of at least 1`:                                                                                     {Settings: map[string]string{"writers": "0"}},
 		`there is no strategy "best"; there are fifo, pct, random`:                                                                                     {Strategy: "best"},
-		`there is no fault profile "wild"; there are [calm cdc chaos compute default flow persist pipeline]`:                                           {Profile: "wild"},
+		`there is no fault profile "wild"; there are [calm cdc chaos compute default flow haul persist pipeline]`:                                      {Profile: "wild"},
 		`fault plan: x: there is no target "nowhere"; there are blob, consensus, client-1`:                                                             {Plan: &faults.Plan{Faults: []faults.Fault{{ID: "x", Kind: "node.crash", Target: []string{"nowhere"}, To: 1}}}},
 	} {
 		err := s.Check(opt)
@@ -205,7 +211,7 @@ func TestPersistIndeterminateActs(t *testing.T) {
 }
 
 func BenchmarkScenario(b *testing.B) {
-	for _, s := range Builtin() {
+	for _, s := range ofSeconds() {
 		b.Run(s.Name, func(b *testing.B) {
 			var virtual time.Duration
 			for i := range b.N {

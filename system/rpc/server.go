@@ -113,14 +113,14 @@ func (s *Server) serve(conn host.Conn) {
 	}
 }
 
-func (srv *Server) work(ctx context.Context, conn host.Conn, queue *host.Chan[request], req request) {
-	var s scratch
+func (s *Server) work(ctx context.Context, conn host.Conn, queue *host.Chan[request], req request) {
+	var memory scratch
 	for ok := true; ok; req, ok = queue.Recv() {
-		s.reset()
+		memory.reset()
 		// A response that can't be sent leaves the caller in the dark, which is what the
 		// broken connection tells it. The reader notices the same.
-		if err := conn.Send(ctx, s.response(srv.service.answer(ctx, req, &s.body))); err != nil {
-			srv.h.Sometimes("rpc: a request was executed and its answer lost", true)
+		if err := conn.Send(ctx, memory.response(s.service.answer(ctx, req, &memory.body))); err != nil {
+			s.h.Sometimes("rpc: a request was executed and its answer lost", true)
 		}
 	}
 }

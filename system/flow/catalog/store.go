@@ -52,6 +52,12 @@ func (s *Store) Knows(id TableID) (known bool) {
 	return known
 }
 
+// KnownTables are the numbers of the tables as this process last saw them, sorted.
+func (s *Store) KnownTables() (all []TableID) {
+	s.relation.Recent(func() { all = slices.Sorted(maps.Keys(s.state.tables)) })
+	return all
+}
+
 // Tables are all tables, sorted by name.
 func (s *Store) Tables(ctx context.Context) (all []*Table, err error) {
 	_, err = s.relation.View(ctx, func() {

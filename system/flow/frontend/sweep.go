@@ -61,6 +61,9 @@ func (f *Frontend) evict() {
 	}
 }
 
+// KnownTables are the numbers of the tables that there are, as far as this frontend has heard, sorted.
+func (f *Frontend) KnownTables() []catalog.TableID { return f.catalog.KnownTables() }
+
 // Tables are the numbers of the tables that are in memory, sorted.
 func (f *Frontend) Tables() []catalog.TableID {
 	f.mu.Lock()
