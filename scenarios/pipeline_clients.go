@@ -104,7 +104,11 @@ func (s *pipelineCluster) define(draw *sim.Stream) {
 	h := s.r.World.Host()
 	ctx, cancel := h.Clock().WithTimeout(context.Background(), s.slow(3*time.Second))
 	defer cancel()
-	switch draw.N(6) {
+	what := draw.N(6)
+	if what >= 4 && s.r.Phase() == PhaseStart {
+		return // it waits for results in every sink
+	}
+	switch what {
 	case 0:
 		s.replace(ctx, draw.N(2) == 0)
 	case 4:
