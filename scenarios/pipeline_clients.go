@@ -236,6 +236,7 @@ func (s *pipelineCluster) subscribe(h host.Host, c *pipeline.Controller, draw *s
 		}
 		lower, _ := batch.Lower.Time()
 		if upper, open := batch.Upper.Time(); open {
+			s.watch.knows(upper - 1)
 			f.Advanced(lower, upper, batch.Updates, s.watch.now())
 		}
 	}
