@@ -50,6 +50,7 @@ func (i *ingest) step(ctx context.Context, spans source.Spans, at model.Ts) (mod
 	}
 	updates, err := i.readAll(ctx, i.present(spans, at), at)
 	if err != nil {
+		i.again() // a mirror that is late may have appended, and what is before that can't be read any more
 		return 0, fmt.Errorf("table %s: %w", i.table.Name, err)
 	}
 	slices.SortFunc(updates, func(a, b persist.Update) int {
@@ -65,8 +66,7 @@ func (i *ingest) step(ctx context.Context, spans source.Spans, at model.Ts) (mod
 		err = i.found(mismatch.Current)
 	case errors.Is(err, persist.ErrIndeterminate):
 		i.m.h.Sometimes("pipeline: an append of a mirror is left open", true)
-		i.writer.Close()
-		i.writer = nil // opened again, it tells where the shard is
+		i.again()
 	}
 	if err != nil {
 		return 0, fmt.Errorf("table %s: %w", i.table.Name, err)
@@ -93,6 +93,12 @@ func (i *ingest) open(ctx context.Context) error {
 	}
 	i.writer = w
 	return nil
+}
+
+// again has the next step find out anew where the shard is.
+func (i *ingest) again() {
+	i.writer.Close()
+	i.writer = nil
 }
 
 // close ends the reading.
@@ -216,6 +222,7 @@ type spanReader struct {
 	m        *Mirror
 	hold     *persist.SinceHandle
 	listener *persist.Listener
+	after    model.Ts         // up to which all is in the table's shard
 	waiting  []persist.Update // that were read and are not known to be in the table's shard
 }
 
@@ -235,7 +242,7 @@ func openSpan(ctx context.Context, m *Mirror, id model.KeySpanID, after model.Ts
 		reader.Close()
 		return nil, err
 	}
-	return &spanReader{m: m, hold: hold, listener: listener}, nil
+	return &spanReader{m: m, hold: hold, listener: listener, after: after}, nil
 }
 
 // upTo waits until the shard is complete up to a ts, and returns the changes that are not forgotten up to then.
@@ -246,6 +253,7 @@ func (s *spanReader) upTo(ctx context.Context, at model.Ts) ([]persist.Update, e
 			return nil, err
 		}
 		s.waiting = append(s.waiting, event.Updates...)
+		s.forget(s.after) // another mirror may have been further in the shard than this one
 	}
 	var changes []persist.Update
 	for _, u := range s.waiting {
@@ -256,8 +264,9 @@ func (s *spanReader) upTo(ctx context.Context, at model.Ts) ([]persist.Update, e
 	return changes, nil
 }
 
-// forget drops the changes up to a ts.
+// forget drops the changes up to a ts, also those that are still to be read.
 func (s *spanReader) forget(at model.Ts) {
+	s.after = max(s.after, at)
 	s.waiting = slices.DeleteFunc(s.waiting, func(u persist.Update) bool { return u.Time <= at })
 }
 
