@@ -16,6 +16,9 @@ const blindSeeds = 20
 // --json have all counts.
 const situationsListed = 40
 
+// blindShown bounds how many of those that no seed reached are listed then.
+const blindShown = 12
+
 // groupsShown bounds how many kinds of failure a summary lists.
 const groupsShown = 20
 
@@ -175,8 +178,12 @@ func (t *Terminal) sometimesByPackage(b *strings.Builder, reached map[string]int
 		return
 	}
 	fmt.Fprintf(b, "\n  %s\n", t.paint(yellow, "reached by no seed: the campaign was blind there"))
-	for _, name := range blind {
+	more := max(0, len(blind)-blindShown)
+	for _, name := range blind[:len(blind)-more] {
 		fmt.Fprintf(b, "  %s\n", name)
+	}
+	if more > 0 {
+		fmt.Fprintf(b, "  and %d more, which coverage lists\n", more)
 	}
 }
 

@@ -77,9 +77,9 @@ func (c *Command) keepAll(ctx context.Context, targets []reproTarget, flags *kee
 		if ctx.Err() != nil {
 			return status(interruptStatus(context.Cause(ctx)))
 		}
-		path, err := target.keep(flags)
+		path, err := c.keep(ctx, &target, flags)
 		if err != nil {
-			return fmt.Errorf("keep: %w", err)
+			return err
 		}
 		if _, err := fmt.Fprintf(c.Stdout, "%s seed %d kept as %s\n", target.scenario.Name, target.seed, filepath.ToSlash(path)); err != nil {
 			return err
@@ -89,10 +89,15 @@ func (c *Command) keepAll(ctx context.Context, targets []reproTarget, flags *kee
 }
 
 // keep writes the run, and returns the file's path.
-func (t *reproTarget) keep(flags *keepFlags) (string, error) {
-	kept, err := corpus.Of(t.scenario, t.options)
+func (c *Command) keep(ctx context.Context, t *reproTarget, flags *keepFlags) (string, error) {
+	// Those of the target are none if the run is one with a bug planted, for which there is another binary.
+	opt, err := c.options(ctx, t.scenario, &t.flags, t.seed)
 	if err != nil {
 		return "", err
+	}
+	kept, err := corpus.Of(t.scenario, opt)
+	if err != nil {
+		return "", fmt.Errorf("keep: %w", err)
 	}
 	kept.Mutant = t.flags.planted()
 	switch {
@@ -101,5 +106,9 @@ func (t *reproTarget) keep(flags *keepFlags) (string, error) {
 	case t.recorded != nil && len(t.recorded.Failures) > 0:
 		kept.Note = t.recorded.Failures[0].Signature()
 	}
-	return kept.Write(filepath.Join(flags.dir, t.scenario.Name))
+	path, err := kept.Write(filepath.Join(flags.dir, t.scenario.Name))
+	if err != nil {
+		return "", usagef("--dir: %w: give a directory that can be written to", err)
+	}
+	return path, nil
 }

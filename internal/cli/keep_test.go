@@ -3,6 +3,7 @@ package cli_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,17 @@ func TestKeep(t *testing.T) {
 	got = call(t, "keep", "results.jsonl", "--dir", "kept", "--note", "nines")
 	require.Contains(t, got.stdout, "kept/fussy/18-2.yaml\n")
 
+	// One with a bug planted is the same run without it.
+	data, err := os.ReadFile("results.jsonl")
+	require.NoError(t, err)
+	planted := strings.ReplaceAll(string(data), " --set divisor=9", " --set divisor=9 --mutant sleepless")
+	require.NoError(t, os.WriteFile("planted.jsonl", []byte(planted), 0o644))
+	got = call(t, words("keep planted.jsonl --dir planted")...)
+	require.Equal(t, 0, got.status, got.stderr)
+	with, err := os.ReadFile("planted/fussy/18.yaml")
+	require.NoError(t, err)
+	require.Equal(t, strings.Replace(string(text), "seed: 18\n", "mutant: sleepless\nseed: 18\n", 1), string(with))
+
 	// A run that passes may be worth keeping as well, and goes to where sim/simtest looks.
 	got = call(t, "keep", "calm:3", "--note", "quiet")
 	require.Equal(t, 0, got.status, got.stderr)
@@ -57,17 +69,35 @@ func TestKeepOfWhatCannotBe(t *testing.T) {
 	require.NoError(t, os.WriteFile("loose.yaml", []byte("seed: 3\n"), 0o644))
 	require.NoError(t, os.WriteFile("kept/calm/1.yaml", []byte("seed: 1\nsettings: {pcae: 3s}\n"), 0o644))
 	require.NoError(t, os.WriteFile("kept/calm/2.yaml", []byte("sed: 1\n"), 0o644))
+	for name, text := range map[string]string{
+		"empty": "", "noseed": "note: x\n", "half": "seed: 1.5\n", "text": "seed: abc\n", "two": "seed: 1\n---\nseed: 2\n", "profile": "seed: 1\nprofile: nope\nplan: {faults: []}\n",
+		"mutant": "seed: 1\nmutant: nope\n", "binary": "seed: 1\x00\n", "long": "seed: 1\nnote: " + strings.Repeat("x", 1<<20) + "\n",
+	} {
+		require.NoError(t, os.WriteFile("kept/calm/"+name+".yaml", []byte(text), 0o644))
+	}
+	require.NoError(t, os.Mkdir("kept/calm/dir.yaml", 0o755))
 	for line, want := range map[string]string{
-		"keep":                           "simrun: keep: takes one SCENARIO:SEED or FILE, not 0\n",
-		"keep passed.jsonl":              "simrun: keep: passed.jsonl: none of the 3 runs failed: there is nothing to keep\n",
-		"keep .":                         "simrun: keep: . is a directory: give a file written by run --json\n",
-		"keep calm":                      "simrun: keep calm: which seed? Write it like calm:17\n",
-		"repro gone":                     `simrun: repro: gone/flow: there is no scenario "flow"`,
-		"repro empty":                    "simrun: repro: empty has no kept runs: those are files SCENARIO/*.yaml, which keep writes\n",
-		"repro loose.yaml":               "simrun: repro: loose.yaml: a kept run lies in a folder named after its scenario",
-		"repro kept/calm/1.yaml":         `simrun: kept/calm/1.yaml: --set pcae=3s: scenario calm has no setting "pcae"`,
-		"repro kept/calm/2.yaml":         "simrun: repro: kept/calm/2.yaml: ",
-		"keep calm:1 --dir passed.jsonl": "simrun: --dir: passed.jsonl is a file: give a directory\n",
+		"repro kept/calm/empty.yaml":           "kept/calm/empty.yaml: not a kept run: it has no seed\n",
+		"repro kept/calm/noseed.yaml":          "kept/calm/noseed.yaml: not a kept run: it has no seed\n",
+		"repro kept/calm/half.yaml":            "kept/calm/half.yaml: not a kept run: seed 1.5 is not a whole number\n",
+		"repro kept/calm/text.yaml":            "kept/calm/text.yaml: not a kept run: [1:7]",
+		"repro kept/calm/two.yaml":             "kept/calm/two.yaml: not a kept run: there is more than one document in it",
+		"repro kept/calm/profile.yaml":         "kept/calm/profile.yaml: not a kept run: ",
+		"repro kept/calm/mutant.yaml":          `kept/calm/mutant.yaml: there is no mutant "nope"`,
+		"repro kept/calm/binary.yaml":          "kept/calm/binary.yaml: not a kept run: it is not text: save it as UTF-8\n",
+		"repro kept/calm/long.yaml":            "kept/calm/long.yaml: not a kept run: it is longer than 1024 KiB\n",
+		"repro kept":                           "kept/calm/1.yaml: ",
+		"keep calm:1 --dir kept/calm/1.yaml/x": "simrun: --dir: ",
+		"keep":                                 "simrun: keep: takes one SCENARIO:SEED or FILE, not 0\n",
+		"keep passed.jsonl":                    "simrun: keep: passed.jsonl: none of the 3 runs failed: there is nothing to keep\n",
+		"keep .":                               "simrun: keep: . is a directory: give a file written by run --json\n",
+		"keep calm":                            "simrun: keep calm: which seed? Write it like calm:17\n",
+		"repro gone":                           `simrun: repro: gone/flow: there is no scenario "flow"`,
+		"repro empty":                          "simrun: repro: empty has no kept runs: those are files SCENARIO/*.yaml, which keep writes\n",
+		"repro loose.yaml":                     "simrun: repro: loose.yaml: a kept run lies in a folder named after its scenario",
+		"repro kept/calm/1.yaml":               `simrun: kept/calm/1.yaml: --set pcae=3s: scenario calm has no setting "pcae"`,
+		"repro kept/calm/2.yaml":               "simrun: repro: kept/calm/2.yaml: ",
+		"keep calm:1 --dir passed.jsonl":       "simrun: --dir: passed.jsonl is a file: give a directory\n",
 	} {
 		got := call(t, words(line)...)
 		require.Equal(t, 2, got.status, line+got.stderr)

@@ -82,6 +82,11 @@ func (c *Command) targetOfKept(ctx context.Context, command string, given *pflag
 	if err != nil {
 		return reproTarget{}, usagef("%s: %w", command, err)
 	}
+	if kept.Mutant != "" {
+		if _, err := c.mutant(kept.Mutant); err != nil {
+			return reproTarget{}, fmt.Errorf("%s: %w; adapt or remove it", file, err)
+		}
+	}
 	flags := runFlags{strategy: kept.Strategy, faults: kept.Profile}
 	for setting, value := range kept.Settings {
 		flags.set = append(flags.set, setting+"="+value)

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 
@@ -66,21 +69,83 @@ func (r *Run) Options() scenarios.Options {
 	return opt
 }
 
-// Read reads a file. The error names it.
+// maxBytes bounds a file; a plan is at most a quarter of a megabyte.
+const maxBytes = 1 << 20
+
+// FormatError is a file that is none of a kept run.
+type FormatError struct {
+	File string
+	Err  error
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%s: not a kept run: %v", filepath.ToSlash(e.File), e.Err)
+}
+
+func (e *FormatError) Unwrap() error { return e.Err }
+
+// Read reads a file. What is wrong with its contents is a [*FormatError].
 func Read(path string) (*Run, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	wrong := func(format string, args ...any) (*Run, error) {
+		return nil, &FormatError{path, fmt.Errorf(format, args...)}
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return wrong("it is not a regular file")
+	case info.Size() > maxBytes:
+		return wrong("it is longer than %d KiB", maxBytes>>10)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
+	if !utf8.Valid(text) || bytes.ContainsRune(text, 0) {
+		return wrong("it is not text: save it as UTF-8")
+	}
+	r, err := parse(text)
+	if err != nil {
+		first, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+		return wrong("%s", first)
+	}
+	return r, nil
+}
+
+// parse reads the text of a file.
+func parse(text []byte) (*Run, error) {
+	documents := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
 	var r Run
-	if err := yaml.UnmarshalWithOptions(text, &r, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.ToSlash(path), err)
+	if err := documents.Decode(&r); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if err := documents.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more than one document in it: keep each run in a file of its own")
+	}
+	// A file that was cut off must not pass for another run, nor a number be rounded to a seed.
+	var given map[string]any
+	if err := yaml.Unmarshal(text, &given); err != nil {
+		return nil, err
+	}
+	switch given["seed"].(type) {
+	case uint64, int64:
+	case nil:
+		return nil, errors.New("it has no seed")
+	default:
+		return nil, fmt.Errorf("seed %v is not a whole number", given["seed"])
+	}
+	if r.Profile != "" {
+		if _, err := faults.FindProfile(r.Profile); err != nil {
+			return nil, err
+		}
 	}
 	return &r, nil
 }
 
 // Write writes the run into a folder, to a file of its own named after its seed, unless it is
-// there, and returns the file's path.
+// there, and returns the file's path. A file is there as a whole or not at all.
 func (r *Run) Write(folder string) (string, error) {
 	text, err := yaml.MarshalWithOptions(r, yaml.IndentSequence(true))
 	if err != nil {
@@ -97,11 +162,28 @@ func (r *Run) Write(folder string) (string, error) {
 		there, err := os.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return path, os.WriteFile(path, text, 0o644)
+			return path, whole(path, text)
 		case err != nil:
 			return "", err
 		case bytes.Equal(there, text):
 			return path, nil
 		}
 	}
+}
+
+// whole writes a file aside and puts it into place.
+func whole(path string, text []byte) error {
+	aside, err := os.CreateTemp(filepath.Dir(path), ".keep-*")
+	if err != nil {
+		return err
+	}
+	_, err = aside.Write(text)
+	err = errors.Join(err, aside.Chmod(0o644), aside.Close())
+	if err == nil {
+		err = os.Rename(aside.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(aside.Name()))
+	}
+	return nil
 }
