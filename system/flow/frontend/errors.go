@@ -58,7 +58,7 @@ func coded(err error) error {
 		return fmt.Errorf("%w: %w", ErrSyntax, err)
 	case errors.As(err, &wrong):
 		return fmt.Errorf("%w: %w", flow.ErrUnsupported, err)
-	case errors.As(err, &missing):
+	case errors.As(err, &missing), errors.Is(err, relation.ErrClosed): // the shard was given up, as the table is dropped
 		return fmt.Errorf("%w: %w", ErrNotFound, err)
 	case errors.As(err, &invalid), errors.As(err, &mismatch):
 		return fmt.Errorf("%w: %w", flow.ErrInvalidQuery, err)

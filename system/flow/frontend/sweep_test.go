@@ -73,3 +73,28 @@ func TestDroppedTablesLeaveNothing(t *testing.T) {
 	})
 	require.NoError(t, w.Run())
 }
+
+// A statement that has found a table which is dropped and given up before it gets to the rows had no effect, and says so:
+// its outcome is not unknown.
+func TestStatementsAboutGivenUpTablesAreDefinite(t *testing.T) {
+	w := sim.New(sim.Config{Seed: 1, MaxTime: time.Hour})
+	defer w.Close()
+	w.Go("test", func() {
+		defer w.Stop()
+		ctx, h := context.Background(), w.Host()
+		client := persist.NewClient(h, persist.NewMemBlob(h), persist.NewMemConsensus(h), persist.Config{})
+		f := frontend.New(h, client, frontend.Config{})
+		_, err := f.Execute(ctx, "CREATE TABLE t (k STRING, PRIMARY KEY (k))")
+		require.NoError(t, err)
+		def, err := f.Table(ctx, catalog.Public("t"))
+		require.NoError(t, err)
+		require.NoError(t, client.GiveUp(ctx, frontend.Shard(def.ID))) // as another frontend does, after a DROP TABLE there
+
+		for _, statement := range []string{"INSERT INTO t VALUES ('a')", "DELETE FROM t WHERE k = 'a'", "SELECT * FROM t"} {
+			_, err := f.Execute(ctx, statement)
+			require.ErrorIs(t, err, frontend.ErrNotFound, statement)
+			require.True(t, frontend.Definite(err), statement)
+		}
+	})
+	require.NoError(t, w.Run())
+}
