@@ -263,7 +263,10 @@ func (c *cdcCluster) boot(h host.Host) {
 		cfg.Sinks = func(ctx context.Context, feed model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
 			c.watch.opens(h.Name(), feed, info.SinkURI)
 			s, err := open(ctx, feed, info)
-			return &refusableSink{s, c, feed, info.SinkURI}, err
+			if err != nil {
+				return nil, err
+			}
+			return &refusableSink{s, c, feed, info.SinkURI}, nil
 		}
 		capture, err := cdc.Start(h, cfg)
 		if err != nil {

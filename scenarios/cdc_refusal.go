@@ -66,7 +66,10 @@ func (s *refusableSink) Open(ctx context.Context, id model.KeySpanID, start mode
 		return nil, false, err
 	}
 	span, base, err := s.Sink.Open(ctx, id, start)
-	return &refusableSpan{span, s}, base, err
+	if err != nil {
+		return nil, false, err
+	}
+	return &refusableSpan{span, s}, base, nil
 }
 
 type refusableSpan struct {

@@ -73,10 +73,13 @@ func (s *heldSink) Open(ctx context.Context, id model.KeySpanID, start model.Ts)
 		return nil, false, err
 	}
 	span, base, err := s.Sink.Open(ctx, id, start)
-	if errors.Is(err, sink.ErrClosed) {
+	switch {
+	case errors.Is(err, sink.ErrClosed):
 		return spentSpan{}, false, nil
+	case err != nil:
+		return nil, false, err
 	}
-	return &orSpent{span, s.h}, base, err
+	return &orSpent{span, s.h}, base, nil
 }
 
 // StartFrontend serves SQL, and the tables of flows.
