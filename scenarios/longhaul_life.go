@@ -104,13 +104,11 @@ func latest(ctx context.Context, client *persist.Client, reader *persist.ReadHan
 		return 0, nil, err
 	}
 	defer w.Close()
-	upper, err := w.FetchRecentUpper(ctx)
-	at, open := upper.Time()
-	if err != nil || !open || at == 0 {
-		return 0, nil, fmt.Errorf("it is written up to %v (%w)", upper, err)
+	if at, err = readable(ctx, w); err != nil {
+		return 0, nil, err
 	}
-	rows, err = reader.SnapshotAndFetch(ctx, at-1)
-	return at - 1, rows, err
+	rows, err = reader.SnapshotAndFetch(ctx, at)
+	return at, rows, err
 }
 
 // comeBack creates a flow again that was there before, if the run is long enough for that.

@@ -367,12 +367,15 @@ func subscribe(client *persist.Client, shard persist.ShardID) (model.Ts, *persis
 // readable is the last time that a shard can be read as of. It fails with errShardClosed.
 func readable(ctx context.Context, writer *persist.WriteHandle) (model.Ts, error) {
 	upper, err := writer.FetchRecentUpper(ctx)
-	at, open := upper.Time()
-	if err == nil && !open {
-		return 0, errShardClosed
+	if err != nil {
+		return 0, err
 	}
-	if err != nil || at == 0 {
-		return 0, fmt.Errorf("shard %s is written up to %v (%v)", writer.Shard(), upper, err)
+	at, open := upper.Time()
+	switch {
+	case !open:
+		return 0, fmt.Errorf("%w: %s", errShardClosed, writer.Shard())
+	case at == 0:
+		return 0, fmt.Errorf("nothing is written to shard %s yet", writer.Shard())
 	}
 	return at - 1, nil
 }
