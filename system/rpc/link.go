@@ -32,7 +32,7 @@ type link struct {
 type pending struct {
 	id       uint64
 	received uint64                  // what link.received was when it began
-	answer   *host.Chan[callOutcome] // of capacity 1, sent to at most once
+	answer   *host.Chan[callOutcome] // of capacity 1, sent to at most once a call
 }
 
 type callOutcome struct {
