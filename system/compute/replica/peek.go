@@ -128,8 +128,11 @@ func finish(cmd protocol.Peek, r protocol.PeekResponse, limit int) protocol.Peek
 	for _, row := range r.Rows {
 		size += len(row.Row)
 	}
-	if size > limit || protocol.SizeOf(r) > protocol.MaxMessage {
-		return protocol.PeekResponse{ID: r.ID, Error: fmt.Sprintf("the result has %d bytes, which is more than %d, or too many rows for a message: %d", size, limit, len(r.Rows))}
+	switch {
+	case size > limit:
+		return protocol.PeekResponse{ID: r.ID, Error: fmt.Sprintf("the result has %d bytes, which is more than %d", size, limit)}
+	case protocol.SizeOf(r) > protocol.MaxMessage:
+		return protocol.PeekResponse{ID: r.ID, Error: fmt.Sprintf("the result of %d rows is too long for a message, of which %d bytes are the most", len(r.Rows), protocol.MaxMessage)}
 	}
 	return r
 }

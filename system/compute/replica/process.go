@@ -255,7 +255,7 @@ func (p *process) refused(generation uint64) {
 func (p *process) answer(part int, c *connection, r protocol.Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c == nil || p.conn != c || c.given {
+	if c == nil || p.conn != c || c.givenUp {
 		return
 	}
 	whole, err := p.parts.Absorb(part, r)

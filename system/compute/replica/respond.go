@@ -26,8 +26,8 @@ type connection struct {
 	limit         int64
 	// failed are the subscribes that have ended with an error, of which nothing more is told but that they were dropped.
 	failed map[protocol.GlobalID]bool
-	// given: the connection was given up.
-	given bool
+	// givenUp: nobody listens, and nothing more is sent.
+	givenUp bool
 }
 
 func newConnection(h host.Host, epoch protocol.Epoch, end func(), limit int) *connection {
@@ -41,7 +41,7 @@ func newConnection(h host.Host, epoch protocol.Epoch, end func(), limit int) *co
 func (c *connection) hasRoom() bool { return c.waiting.Load() < c.limit }
 
 // subscribed is what a subscribe's response becomes: itself; the error with which the subscribe ends, if a batch has
-// more bytes than most, or there is no room; or nothing, if it has ended so already.
+// more bytes than most or is too long for a message, or there is no room; or nothing, if it has ended so already.
 func (c *connection) subscribed(r protocol.SubscribeResponse, most int) (protocol.SubscribeResponse, bool) {
 	if r.Batch == nil {
 		delete(c.failed, r.ID)
@@ -51,10 +51,11 @@ func (c *connection) subscribed(r protocol.SubscribeResponse, most int) (protoco
 		return r, false
 	}
 	size, waiting := r.Batch.Size(), c.waiting.Load()
-	most = min(most, protocol.MaxMessage-updateBytes*4)
 	switch {
 	case size > most:
 		r = protocol.SubscribeResponse{ID: r.ID, Error: fmt.Sprintf("a batch has %d bytes, which is more than %d", size, most)}
+	case protocol.SizeOf(r) > protocol.MaxMessage:
+		r = protocol.SubscribeResponse{ID: r.ID, Error: fmt.Sprintf("a batch of %d bytes is too long for a message, of which %d are the most", size, protocol.MaxMessage)}
 	case waiting > 0 && waiting+int64(size) > 2*c.limit:
 		r = protocol.SubscribeResponse{ID: r.ID, Error: fmt.Sprintf("%d bytes wait to be sent, and there is no room for a batch of %d", waiting, size)}
 	default:
@@ -66,13 +67,15 @@ func (c *connection) subscribed(r protocol.SubscribeResponse, most int) (protoco
 
 // admits tells whether there is room for a response. If there is not, the connection is given up.
 func (c *connection) admits(h host.Host, r protocol.Response) bool {
-	if news := c.news.Load(); news > 0 && news+newsOf(r) > c.limit && !c.given {
-		h.Sometimes("compute: a replica gave up a controller that does not listen", true)
-		h.Logf("compute: %d bytes of news wait on the connection of epoch %v, which is given up", news, c.epoch)
-		c.given = true
-		c.end()
+	news := c.news.Load()
+	if news == 0 || news+newsOf(r) <= c.limit {
+		return true
 	}
-	return !c.given
+	h.Sometimes("compute: a replica gave up a controller that does not listen", true)
+	h.Logf("compute: %d bytes of news wait on the connection of epoch %v, which is given up", news, c.epoch)
+	c.givenUp = true
+	c.end()
+	return false
 }
 
 // newsOf is about how many bytes a response has if nobody has asked for it.
