@@ -85,8 +85,9 @@ func (c *persistCluster) unreliable(machines ...string) {
 	}
 	c.r.Handle("persist.indeterminate", machines, func(f *faults.Fault) (func(), bool) {
 		on := c.flaky[f.Target[0]]
-		on.share, on.told = f.PerMillion("share"), f.PerMillion("told")
-		return func() { on.share = 0 }, true
+		share := f.PerMillion("share")
+		on.share, on.told = on.share+share, f.PerMillion("told")
+		return func() { on.share -= share }, true
 	})
 	c.r.Handle("persist.unavailable", machines, func(f *faults.Fault) (func(), bool) {
 		on, store := c.flaky[f.Target[0]], f.Text("store")

@@ -151,57 +151,39 @@ func (c *flowCluster) addFaults() {
 			return nil, false
 		}
 		if f.Text("at") == "writing" {
-			n.faults.dies = func() (time.Duration, bool) {
+			death := &nodeDeath{late: f.Duration("late"), begin: func() bool {
 				if !c.r.Working() {
-					return 0, false
+					return false
 				}
 				c.r.World.Go("restart "+n.name, func() { c.restart(n, f) })
-				return f.Duration("late"), true
-			}
+				return true
+			}}
+			n.faults.dies = death
 			c.r.World.Go("restart "+n.name+" no more", func() {
 				c.r.World.Sleep(restartWithin)
-				n.faults.dies = nil
+				if n.faults.dies == death { // and not a later one's
+					n.faults.dies = nil
+				}
 			})
 			return nil, true
 		}
 		c.restart(n, f)
 		return nil, true
 	})
-	c.r.Handle("frontend.unavailable", c.nodeNames, func(f *faults.Fault) (func(), bool) {
-		on := c.nodes[f.Target[0]].faults
-		on.down++
-		c.disturbed()
-		return func() { on.down-- }, true
-	})
-	c.r.Handle("frontend.slow", c.nodeNames, func(f *faults.Fault) (func(), bool) {
-		on, by := c.nodes[f.Target[0]].faults, f.Duration("mean")
-		on.slow += by
-		c.disturbed()
-		return func() { on.slow -= by }, true
-	})
+	handleBackends(c.r, c.nodeNames, func(machine string) *backendFaults { return c.nodes[machine].faults }, c.disturbed)
 	c.r.Handle("frontend.forget", c.nodeNames, func(f *faults.Fault) (func(), bool) {
 		on := c.nodes[f.Target[0]].faults
 		on.forgetful++
 		c.disturbed()
 		return func() { on.forgetful-- }, true
 	})
-	c.r.Handle("flow.lost_reply", c.nodeNames, func(f *faults.Fault) (func(), bool) {
-		on := c.nodes[f.Target[0]].faults
-		on.lost, on.late = f.PerMillion("share"), f.Duration("late")
-		c.disturbed()
-		return func() { on.lost = 0 }, true
-	})
 	c.r.Handle("flow.untold", c.nodeNames, func(f *faults.Fault) (func(), bool) {
 		on := c.nodes[f.Target[0]].told
-		on.lost, on.late = f.PerMillion("share"), f.Duration("late")
+		end := loseCalls(&on.lost, &on.late, f)
 		c.disturbed()
-		return func() { on.lost = 0 }, true
+		return end, true
 	})
-	c.r.Handle("flow.mirror", c.frontends, func(f *faults.Fault) (func(), bool) {
-		on := c.mirrors[f.Target[0]]
-		on.lost, on.twice, on.late = f.PerMillion("lost"), f.PerMillion("twice"), f.Duration("late")
-		return func() { on.lost, on.twice, on.late = 0, 0, 0 }, true
-	})
+	handleMirrors(c.r, c.frontends, c.mirrors)
 }
 
 // restartWithin is how long a restart waits for the write that it is to interrupt.

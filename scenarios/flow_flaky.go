@@ -26,11 +26,17 @@ type backendFaults struct {
 	late      time.Duration
 	// network makes the writes that come late, whatever becomes of the node meanwhile.
 	network *frontend.Client
-	// dies, if not nil, has the node die with its next write, which comes all the same, late on average by that.
-	dies func() (late time.Duration, ok bool)
+	// dies, if not nil, has the node die with its next write.
+	dies *nodeDeath
 	// onOpen, if not nil, is told of writes that are held up or whose answer is lost, by the sinks' names.
 	onOpen func(sink string)
 	names  map[catalog.TableID]string // of tables that it has asked for
+}
+
+// nodeDeath is a death that waits for a write, which comes all the same.
+type nodeDeath struct {
+	late  time.Duration // on average
+	begin func() bool   // tells whether it is not too late to die
 }
 
 // flakyBackend is a backend whose calls fail as the faults say.
@@ -166,7 +172,7 @@ func (b *flakyBackend) death() (late time.Duration, ok bool) {
 	}
 	dies := b.f.dies
 	b.f.dies = nil
-	return dies()
+	return dies.late, dies.begin()
 }
 
 // tell says that a write is open, and will be for a while.

@@ -65,26 +65,8 @@ func (s *pipelineCluster) addFaults() {
 	}
 	r.Handle("flow.restart", concat(t.FlowNodes, t.Mirrors), func(f *faults.Fault) (func(), bool) { return restart(f.Target[0]) })
 	r.Handle("controller.restart", t.Controllers, func(f *faults.Fault) (func(), bool) { return restart(f.Target[0]) })
-	r.Handle("frontend.unavailable", concat(t.FlowNodes, t.Mirrors), func(f *faults.Fault) (func(), bool) {
-		on := s.backends[f.Target[0]]
-		on.down++
-		return func() { on.down-- }, true
-	})
-	r.Handle("frontend.slow", concat(t.FlowNodes, t.Mirrors), func(f *faults.Fault) (func(), bool) {
-		on, by := s.backends[f.Target[0]], f.Duration("mean")
-		on.slow += by
-		return func() { on.slow -= by }, true
-	})
-	r.Handle("flow.lost_reply", concat(t.FlowNodes, t.Mirrors), func(f *faults.Fault) (func(), bool) {
-		on := s.backends[f.Target[0]]
-		on.lost, on.late = f.PerMillion("share"), f.Duration("late")
-		return func() { on.lost = 0 }, true
-	})
-	r.Handle("flow.mirror", t.Frontends, func(f *faults.Fault) (func(), bool) {
-		on := s.mirrored[f.Target[0]]
-		on.lost, on.twice, on.late = f.PerMillion("lost"), f.PerMillion("twice"), f.Duration("late")
-		return func() { on.lost, on.twice, on.late = 0, 0, 0 }, true
-	})
+	handleBackends(r, concat(t.FlowNodes, t.Mirrors), func(machine string) *backendFaults { return s.backends[machine] }, nil)
+	handleMirrors(r, t.Frontends, s.mirrored)
 }
 
 func concat(lists ...[]string) (all []string) {
