@@ -54,15 +54,23 @@ func (w *cdcWatch) keeps(kept model.Ts, m models.Moment) {
 	w.model.Safepoint(kept, m)
 }
 
-// lapsed tells whether the source may have stopped waiting for a changefeed's owners. It measures time by its own
-// clock, and what it has last heard it has heard before that was known here: half the time is time enough to doubt.
+// lapsed tells whether the source may have stopped waiting for a changefeed's owners, by its own clock. Until one was
+// heard it waits for as long as it was asked to when the changefeed was created.
 func (w *cdcWatch) lapsed(life string) bool {
-	unheard := w.c.r.World.Now() - w.heard[life]
-	if w.c.r.planned("clock.jump") || w.c.r.planned("clock.skew") {
+	since, patience := w.begunAt[life], creationHold
+	if at, ok := w.heard[w.holds[life]]; ok {
+		since, patience = at, w.c.shape.config.SafepointTTL
+	}
+	unheard := w.c.r.World.Now() - since
+	if w.c.r.clockMayBeWrong(sourceNode) {
 		unheard += farthestJump
 	}
-	return unheard >= w.c.shape.config.SafepointTTL/2
+	return unheard >= patience
 }
 
-// farthestJump is more than faults put clocks wrong by.
-const farthestJump = time.Minute
+const (
+	// creationHold is less than how long the source waits for the first owner of a changefeed.
+	creationHold = 9 * time.Minute
+	// farthestJump is more than faults put clocks wrong by.
+	farthestJump = time.Minute
+)

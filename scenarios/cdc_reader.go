@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/simrun-dev/simrun/models"
+	"github.com/simrun-dev/simrun/system/cdc/model"
 	"github.com/simrun-dev/simrun/system/cdc/source"
 	"github.com/simrun-dev/simrun/system/host"
 )
@@ -46,6 +47,16 @@ func (r watchedReader) Changes(ctx context.Context, from source.Cursor) (source.
 		r.w.received(r.machine, from, changes)
 	}
 	return changes, err
+}
+
+// Safepoint is part of source.Reader. Only owners ask.
+func (r watchedReader) Safepoint(ctx context.Context, service string, ts model.Ts, ttl time.Duration) (model.Ts, error) {
+	asked := r.w.c.r.World.Now() // and the source heard of it later, if at all
+	kept, err := r.Reader.Safepoint(ctx, service, ts, ttl)
+	if err == nil && kept <= ts {
+		r.w.heard[service] = max(r.w.heard[service], asked)
+	}
+	return kept, err
 }
 
 // received is told that the source has told a machine of a key span's changes.

@@ -43,7 +43,9 @@ type cdcWatch struct {
 	owners     map[coord.Revision]coord.Revision // who held the office when a checkpoint was stored
 	pending    map[string]map[spanOn]bool
 	refusals   map[string]bool           // lives whose sink has refused something since their description was put
-	heard      map[string]time.Duration  // when the source was last known to hold history for a life
+	holds      map[string]string         // the name under which owners hold history for a life
+	begunAt    map[string]time.Duration  // when a life was noticed
+	heard      map[string]time.Duration  // when a call was made, of those that the source has heard the latest, by what it held
 	lost       map[string]bool           // lives whose history was given up, by right
 	adds       int                       // how many key spans were dispatched to be added
 	removals   map[spanOn]coord.Revision // who dispatched those that are under way
@@ -110,7 +112,7 @@ func newCDCWatch(c *cdcCluster) *cdcWatch {
 		lives: map[string]feedLife{}, opened: map[machineFeed]string{}, begun: map[string]uint64{}, stored: map[string]uint64{},
 		stays: map[spanOn]*spanStay{}, latest: map[lifeSpan]models.RunID{}, removals: map[spanOn]coord.Revision{}, resumed: map[string]bool{}, last: map[string]model.Ts{},
 		owners: map[coord.Revision]coord.Revision{}, pending: map[string]map[spanOn]bool{}, atTick: map[string]func(){}, changedAt: -1,
-		refusals: map[string]bool{}, heard: map[string]time.Duration{}, lost: map[string]bool{},
+		refusals: map[string]bool{}, holds: map[string]string{}, begunAt: map[string]time.Duration{}, heard: map[string]time.Duration{}, lost: map[string]bool{},
 	}
 }
 
@@ -214,9 +216,6 @@ func (w machineWatch) Observe(e cdc.Event) {
 	case cdc.Reported:
 		w.model.Reported(e.Feed, uint64(e.Epoch), e.Capture, e.CheckpointTs, e.ResolvedTs, m)
 	case cdc.SafepointMoved:
-		if life, ok := w.lives[e.Feed]; ok && life.created == e.Incarnation && e.Kept <= e.Asked {
-			w.heard[life.id] = w.c.r.World.Now()
-		}
 		w.keeps(e.Kept, m)
 	case cdc.SpanStarted:
 		w.started(w.at(e.Feed, e.Span, e.Capture), e, m)
@@ -458,7 +457,7 @@ func (w *cdcWatch) described(feed string, e coord.Event) {
 func (w *cdcWatch) began(feed string, life feedLife, start model.Ts) {
 	w.host().Sometimes(situationBelow, w.below(start))
 	w.host().Sometimes(situationRecreated, w.last[feed] > start)
-	w.begun[life.id], w.heard[life.id] = start, w.c.r.World.Now()
+	w.begun[life.id], w.begunAt[life.id], w.holds[life.id] = start, w.c.r.World.Now(), cdc.HoldOf(feed, life.created)
 	w.model.Created(life.id, start, w.moment("changefeed %s begins at %d", life.id, start))
 	for _, span := range w.spans() {
 		if w.dropped[span] == 0 || w.dropped[span] > start {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/simrun-dev/simrun/faults"
@@ -112,6 +113,13 @@ func (r *Run) Plan() *faults.Plan { return r.plan }
 // planned tells whether the plan has a fault of a kind.
 func (r *Run) planned(kind string) bool {
 	return slices.ContainsFunc(r.plan.Faults, func(f faults.Fault) bool { return f.Kind == kind })
+}
+
+// clockMayBeWrong tells whether the plan has a fault that makes a machine's clock wrong, or may.
+func (r *Run) clockMayBeWrong(machine string) bool {
+	return slices.ContainsFunc(r.plan.Faults, func(f faults.Fault) bool {
+		return strings.HasPrefix(f.Kind, "clock.") && (f.When != nil || slices.Contains(f.Target, machine))
+	})
 }
 
 // AddNode adds a machine that faults may act on; its role groups it with others that do the same.

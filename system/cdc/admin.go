@@ -160,7 +160,7 @@ func (a *Admin) Remove(ctx context.Context, id model.ChangeFeedID) error {
 	if err == nil && r.Succeeded {
 		// The owner lets go of the history too, unless there is another one by then. If both fail that ends by
 		// itself.
-		_ = a.upstream.Release(ctx, holdOf(id, kv.CreateRevision))
+		_ = a.upstream.Release(ctx, HoldOf(id, kv.CreateRevision))
 	}
 	return err
 }

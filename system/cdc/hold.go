@@ -15,8 +15,8 @@ import (
 // comes late, of a deposed owner or of this one, can't pass anybody else's start; and of the changefeed itself
 // only a checkpoint that was stored, which keeps more than need be.
 
-// holdOf is the name under which a changefeed's owners hold history.
-func holdOf(id model.ChangeFeedID, incarnation coord.Revision) string {
+// HoldOf is the name under which the owners of a changefeed hold history upstream.
+func HoldOf(id model.ChangeFeedID, incarnation coord.Revision) string {
 	return fmt.Sprintf("cdc/%d/%s", incarnation, id)
 }
 
@@ -45,7 +45,7 @@ func needed(checkpoint model.Ts) model.Ts { return max(checkpoint, 1) - 1 }
 func (f *feed) hold(ctx context.Context, entry *feedEntry) {
 	finished := entry.info.State == model.StateFinished
 	if finished && !f.finished {
-		f.o.loose[holdOf(f.id, f.incarnation)] = true
+		f.o.loose[HoldOf(f.id, f.incarnation)] = true
 	}
 	f.finished = finished
 	if finished || entry.info.State == model.StateFailed {
@@ -57,7 +57,7 @@ func (f *feed) hold(ctx context.Context, entry *feedEntry) {
 	if f.held.covers(asked) && !now.Before(f.held.at) && now.Sub(f.held.at) < ttl/4 {
 		return
 	}
-	kept, err := f.o.cfg.Upstream.Safepoint(ctx, holdOf(f.id, f.incarnation), asked, ttl)
+	kept, err := f.o.cfg.Upstream.Safepoint(ctx, HoldOf(f.id, f.incarnation), asked, ttl)
 	if err != nil {
 		return
 	}

@@ -178,7 +178,7 @@ func (o *owner) follow(now *picture, bad []string) {
 		if slices.Contains(bad, InfoKey(id)) {
 			continue
 		}
-		o.loose[holdOf(id, f.incarnation)] = true
+		o.loose[HoldOf(id, f.incarnation)] = true
 		delete(o.feeds, id)
 	}
 	for id, entry := range now.feeds {
