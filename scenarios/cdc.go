@@ -150,10 +150,11 @@ type cdcCluster struct {
 	failed         *Check
 	created        bool
 	refusals       []*sinkRefusal
-	slow           *slowOwner    // nil while owners are quick
-	emptyUntil     time.Duration // no key span is added before
-	archived       model.Ts      // from when on history is held for changefeeds that start early; 0 before
-	lives          int           // of changefeeds that were created again
+	renewing       map[string]bool // changefeeds that an operator is about to create again
+	slow           *slowOwner      // nil while owners are quick
+	emptyUntil     time.Duration   // no key span is added before
+	archived       model.Ts        // from when on history is held for changefeeds that start early; 0 before
+	lives          int             // of changefeeds that were created again
 	nextSpan       model.KeySpanID
 	txns, txnsDone int
 	workers        int
@@ -162,7 +163,7 @@ type cdcCluster struct {
 func addCDC(r *Run, opt cdcOptions) *cdcCluster {
 	shape := drawCDCShape(r)
 	c := &cdcCluster{
-		r: r, opt: opt, shape: shape, serving: map[string]bool{}, captures: map[string]*cdc.Capture{}, feeds: []string{"feed"},
+		r: r, opt: opt, shape: shape, renewing: map[string]bool{}, serving: map[string]bool{}, captures: map[string]*cdc.Capture{}, feeds: []string{"feed"},
 		targets: map[string]model.Ts{}, assigned: r.Check(oracleAssigned), election: r.Check(oracleElection), failed: r.Check(oracleFailed), nextSpan: model.KeySpanID(shape.spans + 1),
 	}
 	for n := 2; n <= opt.feeds; n++ {

@@ -110,8 +110,14 @@ func (c *cdcCluster) recreate(upstream *source.Client, draw *sim.Stream) {
 	c.renew(upstream, feed, early, pause)
 }
 
-// renew removes a changefeed and, after a pause, creates it again.
+// renew removes a changefeed and, after a pause, creates it again, unless somebody is about that: a call to create it that is
+// made again after another operator has removed what it made gives a second life the sink of the first.
 func (c *cdcCluster) renew(upstream *source.Client, feed string, early bool, pause time.Duration) {
+	if c.renewing[feed] {
+		return
+	}
+	c.renewing[feed] = true
+	defer delete(c.renewing, feed)
 	c.lives++
 	info := model.ChangeFeedInfo{SinkURI: fmt.Sprintf("%s~%d", feed, c.lives)}
 	c.insist(func(ctx context.Context) error {
