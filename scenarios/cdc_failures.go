@@ -2,6 +2,8 @@ package scenarios
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/simrun-dev/simrun/models"
@@ -44,8 +46,10 @@ func (w *cdcWatch) fails(feed string, life *feedLife, info model.ChangeFeedInfo)
 // keeps tells the model from where on the source keeps history. A changefeed whose owners may not have been heard of
 // for as long as the source waits has no right to it, and may have lost it.
 func (w *cdcWatch) keeps(kept model.Ts, m models.Moment) {
-	for _, life := range w.living() {
-		if !w.lost[life] && kept > max(w.stored[life], w.begun[life]) && w.lapsed(life) {
+	for _, feed := range slices.Sorted(maps.Keys(w.lives)) {
+		life := w.lives[feed].id
+		needed := w.lives[feed].state != model.StateFinished // it holds none, and needs none
+		if needed && !w.lost[life] && kept > max(w.stored[life], w.begun[life]) && w.lapsed(life) {
 			w.lost[life] = true
 			w.host().Sometimes(situationLapsed, true)
 			w.model.Ended(life)
