@@ -142,3 +142,38 @@ func TestFailureOfBefore(t *testing.T) {
 	})
 	require.Positive(t, sometimes["cdc: a failure is of no more interest"])
 }
+
+// A failure of before the changefeed was stopped and resumed that its capture itself notices only afterwards is not about
+// the changefeed as it is now either: whoever resumed it had removed the cause.
+func TestFailureNoticedLate(t *testing.T) {
+	_, sometimes := inWorld(t, 0, func(w *sim.World) {
+		cfg := config()
+		cfg.ProcessorInterval = 2 * time.Second
+		c := newCluster(t, w, 0, cfg)
+		var failing error
+		c.nodes = append(c.nodes, w.NewNode("cap0", func(h host.Host) {
+			into := c.intoShards(h)
+			c.start(h, cfg, func(ctx context.Context, id model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
+				s, err := into(ctx, id, info)
+				return broken{s, &failing}, err
+			})
+		}))
+		c.create(2)
+		stop := c.write(20 * time.Millisecond)
+		c.reaches(c.now())
+		failing = sink.ErrClosed
+		for w.Sometimes()["cdc: a write to the sink failed"] == 0 {
+			w.Sleep(time.Millisecond)
+		}
+		failing = nil
+		require.Zero(t, w.Sometimes()["cdc: a capture can't go on with a changefeed"])
+		require.NoError(t, c.admin.SetState(background, feed, model.StateStopped))
+		require.NoError(t, c.admin.SetState(background, feed, model.StateNormal))
+		require.Zero(t, w.Sometimes()["cdc: a capture can't go on with a changefeed"])
+		c.reaches(c.now())
+		require.Empty(t, c.judge.failed)
+		stop()
+		c.settled()
+	})
+	require.Positive(t, sometimes["cdc: a failure is of no more interest"])
+}

@@ -34,12 +34,15 @@ type processor struct {
 	pipelines map[model.KeySpanID]*pipeline
 	// What the coordination service says, as far as the view has come.
 	globalCheckpoint, globalResolved model.Ts
+	// infoRev is when the changefeed's info was put that the view had when all was well last: what fails after that may have
+	// failed before the info was put again.
+	infoRev coord.Revision
 }
 
 // newProcessor makes a processor without key spans, and begins to open its sink.
 func newProcessor(ctx context.Context, l *life, feed model.ChangeFeedID, f *feedEntry) *processor {
 	p := &processor{
-		h: l.h, cfg: l.cfg, feed: feed, capture: l.id, info: f.info, incarnation: f.incarnation,
+		h: l.h, cfg: l.cfg, feed: feed, capture: l.id, info: f.info, incarnation: f.incarnation, infoRev: f.infoRev,
 		opened: host.NewChan[struct{}](l.h, "cdc sink opened", 0), pipelines: map[model.KeySpanID]*pipeline{},
 	}
 	p.life, p.end = host.WithCancel(l.h, ctx)
@@ -74,7 +77,11 @@ func (p *processor) tick(view *picture, f *feedEntry) error {
 		}
 		p.pipelines[id].raiseBarrier(p.globalResolved)
 	}
-	return p.agent.tick(view)
+	if err := p.agent.tick(view); err != nil {
+		return err
+	}
+	p.infoRev = f.infoRev
+	return nil
 }
 
 // close ends all pipelines and waits for them: after that nothing of this processor writes any more.

@@ -112,8 +112,9 @@ func (l *life) tickProcessor(v *picture, id model.ChangeFeedID, f *feedEntry) er
 // owner. Last is the rest after the failure before.
 func (l *life) failed(id model.ChangeFeedID, f *feedEntry, err error, last rest) rest {
 	l.h.Logf("cdc: the processor of changefeed %s failed: %v", id, err)
-	position := model.TaskPosition{CheckPointTs: f.status.CheckpointTs, ResolvedTs: f.status.ResolvedTs}
+	position, infoRev := model.TaskPosition{CheckPointTs: f.status.CheckpointTs, ResolvedTs: f.status.ResolvedTs}, f.infoRev
 	if p := l.processors[id]; p != nil {
+		infoRev = p.infoRev
 		if checkpoint, resolved := p.progress(); checkpoint < math.MaxUint64 {
 			position.CheckPointTs, position.ResolvedTs = checkpoint, resolved
 		}
@@ -123,8 +124,8 @@ func (l *life) failed(id model.ChangeFeedID, f *feedEntry, err error, last rest)
 	l.h.Sometimes("cdc: a processor fails again before the checkpoint has moved", r.times > 1)
 	if position.Error, _ = lastingError(err, l.addr()); position.Error != nil {
 		l.h.Sometimes("cdc: a capture can't go on with a changefeed", true)
-		r.told = f.infoRev
-		p := failedPosition{Feed: id, InfoRevision: f.infoRev, Position: position}
+		r.told = infoRev
+		p := failedPosition{Feed: id, InfoRevision: infoRev, Position: position}
 		l.tasks.Go(l.h, "cdc tell a failure", func() { l.tellFailure(p) })
 		return r
 	}
