@@ -28,7 +28,7 @@
 // it; Close where nobody waits. What is given up by neither is held until its lease is over, and what
 // a SinceHandle holds for ever: its Expire is for a hold that nobody will come back to.
 //
-// A shard whose upper and since are empty is given up with Client.Finalize.
+// A shard whose upper and since are empty is finalised with Client.Finalize; Client.GiveUp empties both first.
 //
 // # How it works
 //

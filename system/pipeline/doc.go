@@ -34,5 +34,6 @@
 //
 // History is held for those who need it by critical sinces: raw shards for the mirror, from before anything is in them
 // and up to what is in the tables; tables and sinks by the compute instance, for [Config.Retention]. The source's list
-// of key spans is held by a service safepoint of the mirror's.
+// of key spans is held by a service safepoint of the mirror's, which stays before the drop of a key span until its raw
+// shard is finalised: then there is nothing of it left to be read, and who is late to write it is told that it is written.
 package pipeline

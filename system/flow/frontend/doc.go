@@ -14,6 +14,9 @@
 // it all the same, it is taken out of the catalog again. If the node can't be reached, the outcome is
 // unknown to who asked: the node finds the flow in the catalog and runs it then.
 //
+// A table that is dropped leaves its number in the catalog, until some frontend has given its shard up (sweep.go): that
+// takes until nobody holds it any more.
+//
 // Any number of frontends work side by side. [Serve] makes one reachable, [Client] is the other end: of
 // people, who execute SQL, and of flow nodes.
 package frontend
