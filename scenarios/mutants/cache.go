@@ -9,14 +9,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // forget removes from the go command's cache what [Tree.Build] has put there for a mutant. Nobody
 // builds it again, it is a hundred megabytes, and the go command keeps for days what is not used:
-// hunts would fill the disk.
-func (t Tree) forget(ctx context.Context, m *Mutant, command, dir string) error {
+// hunts would fill the disk. What is older than the build was there before, and may be of use to
+// others.
+func (t Tree) forget(ctx context.Context, m *Mutant, command, dir string, began time.Time) error {
 	files, err := t.compiled(ctx, m, command, dir)
 	for _, file := range files {
+		info, there := os.Stat(file)
+		if there != nil || info.ModTime().Before(began) {
+			continue
+		}
 		if gone := os.Remove(file); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 			err = errors.Join(err, gone)
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -28,6 +29,7 @@ func TestForget(t *testing.T) {
 		"@@ -4,3 +4,3 @@\n func Next(n int) int {\n-\treturn n + 1\n+\treturn n + 2\n }\n"))
 	require.NoError(t, err)
 	tree, dir := Tree{Dir: root}, t.TempDir()
+	began := time.Now().Add(-time.Second) // file systems' times are coarse
 	_, err = tree.Build(ctx, m, CommandPackage, dir)
 	require.NoError(t, err)
 	files, err := tree.compiled(ctx, m, CommandPackage, dir)
@@ -39,7 +41,9 @@ func TestForget(t *testing.T) {
 	args := append([]string{"list", "-export", "-f", "{{.Export}}"}, compiling(filepath.Join(dir, overlayName))...)
 	listed, err := goCommand(ctx, root, nil, append(args, ModulePath+"/system/other")...)
 	require.NoError(t, err)
-	require.NoError(t, tree.forget(ctx, m, CommandPackage, dir))
+	require.NoError(t, tree.forget(ctx, m, CommandPackage, dir, time.Now().Add(time.Hour)), "older files stay")
+	require.FileExists(t, files[0])
+	require.NoError(t, tree.forget(ctx, m, CommandPackage, dir, began))
 	for _, file := range files {
 		require.NoFileExists(t, file)
 	}

@@ -157,8 +157,9 @@ func (h *Hunt) hunt(ctx context.Context, m *Mutant, dir, key string) Outcome {
 			defer os.RemoveAll(dir)
 			h.phase(m, "building")
 			var err error
+			began := time.Now()
 			if binary, err = h.Tree.Build(ctx, m, h.command(), dir); err == nil {
-				err = h.Tree.forget(ctx, m, h.command(), dir)
+				err = h.Tree.forget(ctx, m, h.command(), dir, began)
 			}
 			if err != nil {
 				return broken(err)
