@@ -33,13 +33,14 @@ func (c *Command) coverageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "coverage [SCENARIO...]",
 		Short: "Run scenarios, and tell which rare situations of the code they got into",
-		Long: `Runs the same seeds of all scenarios, or of those that are named, under one fault
-profile or several, and adds up how often each situation that the code declares
-(Sometimes, Reachable) was reached: in how many seeds, after how many, and by which
-scenario. What no run reached is listed: the campaigns were blind there.
+		Long: `Runs the same seeds of all scenarios but those of days, such as longhaul, or of those
+that are named, under one fault profile or several, and adds up how often each
+situation that the code declares (Sometimes, Reachable) was reached: in how many seeds,
+after how many, and by which scenario. What no run reached is listed: the campaigns were
+blind there.
 
 Situations are those of the packages that the runs used; with all the scenarios that
-come with simrun, all there are.
+come with simrun but those of days, all there are.
 
 ` + exitHelp,
 		Example: c.example(`coverage
@@ -75,7 +76,7 @@ coverage flow --seeds 1-300 --require-all`),
 }
 
 func (c *Command) coverage(ctx context.Context, names []string, flags *coverageFlags) (err error) {
-	chosen := c.Scenarios
+	chosen := slices.DeleteFunc(slices.Clone(c.Scenarios), isLong)
 	if len(names) > 0 {
 		chosen = nil
 		for _, name := range names {
@@ -154,10 +155,13 @@ func (c *Command) cover(ctx context.Context, chosen []*scenarios.Scenario, flags
 	return report, nil
 }
 
-// hasBuiltin tells whether all scenarios that come with simrun are among those.
+// isLong tells whether a scenario's runs take so long that it is run only by name.
+func isLong(s *scenarios.Scenario) bool { return s.Slowness > 1 }
+
+// hasBuiltin tells whether all scenarios that come with simrun are among those, but for long ones.
 func hasBuiltin(chosen []*scenarios.Scenario) bool {
 	return !slices.ContainsFunc(scenarios.Builtin(), func(b *scenarios.Scenario) bool {
-		return !slices.ContainsFunc(chosen, func(s *scenarios.Scenario) bool { return s.Name == b.Name })
+		return !isLong(b) && !slices.ContainsFunc(chosen, func(s *scenarios.Scenario) bool { return s.Name == b.Name })
 	})
 }
 
