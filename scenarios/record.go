@@ -40,6 +40,7 @@ var shortLeases = func() persist.Config {
 // otherwise, and little of what collection must leave alone is ever in danger.
 func tidy(cfg persist.Config) persist.Config {
 	cfg.RollupInterval, cfg.CollectInterval, cfg.MergeBatches = 4, 4, 2
+	cfg.MaintenanceTimeout = 2 * time.Second
 	return cfg
 }
 

@@ -25,7 +25,8 @@ func (s *state) checksum() uint64 {
 	var buf [96]byte
 	p := append(buf[:0], 's')
 	p = appendNumbers(p, uint64(s.SeqNo), s.Walltime, uint64(s.Final))
-	p = appendNumbers(p, uint64(s.Asked.Rollup), uint64(s.Asked.Merge), uint64(s.Asked.Collect))
+	p = appendNumbers(p, uint64(s.Asked.Rollup), uint64(s.Asked.Merge), uint64(s.Asked.Collect), uint64(s.Asked.Collected))
+	p = appendNumbers(p, s.Asked.RollupTime, s.Asked.CollectTime)
 	p = appendFrontiers(p, s.Since)
 	return uint64(s.tally) + xxh3.Hash(p)
 }

@@ -19,7 +19,7 @@ func TestChecksumCoversAll(t *testing.T) {
 			Readers:  map[ReaderID]readerState{"r": {Hold: 4, Since: At(3), Heartbeat: 61, Lease: 11}},
 			Critical: map[CriticalID]criticalState{"c": {Since: At(4), Opaque: 2, LastToken: "u"}},
 			Rollups:  map[SeqNo]rollup{3: {Key: "s/v", Checksum: 14}},
-			Asked:    asked{Rollup: 3, Merge: 4, Collect: 1},
+			Asked:    asked{Rollup: 3, Merge: 4, Collect: 2, Collected: 1, RollupTime: 30, CollectTime: 40},
 		}
 	}
 	sum := func(s *state) uint64 { s.tally = s.count(); return s.checksum() }
@@ -33,6 +33,9 @@ func TestChecksumCoversAll(t *testing.T) {
 		"asked rollup":  func(s *state) { s.Asked.Rollup++ },
 		"asked merge":   func(s *state) { s.Asked.Merge++ },
 		"asked collect": func(s *state) { s.Asked.Collect++ },
+		"collected":     func(s *state) { s.Asked.Collected++ },
+		"rollup time":   func(s *state) { s.Asked.RollupTime++ },
+		"collect time":  func(s *state) { s.Asked.CollectTime++ },
 		"batch lower":   func(s *state) { s.Batches[1].Lower = At(6) },
 		"batch upper":   func(s *state) { s.Batches[1].Upper = Empty() },
 		"batch since":   func(s *state) { s.Batches[0].Since = At(1) },

@@ -42,6 +42,10 @@ type Config struct {
 	MergeBatches int
 	// MergeUpdates is the size of the largest merge, which is done in memory. Default 1048576.
 	MergeUpdates int
+	// MaintenanceTimeout is after how long a rollup or a collection that was asked for, and is not
+	// done, is taken for lost with the process that was asked. Too short costs work done twice.
+	// Default 1 min.
+	MaintenanceTimeout time.Duration
 	// NoMaintenance leaves rollups, collection and merges to other processes.
 	NoMaintenance bool
 
@@ -64,6 +68,7 @@ func (c Config) withDefaults() Config {
 	set(&c.PollMax, time.Second)
 	set(&c.DowngradeInterval, c.ReaderLease/4)
 	set(&c.CriticalDowngradeInterval, 30*time.Second)
+	set(&c.MaintenanceTimeout, time.Minute)
 	count := func(n *int, value int) {
 		if *n <= 0 {
 			*n = value
@@ -85,6 +90,7 @@ func (c Config) eager(random *rand.Rand) Config {
 	c.CollectInterval = 1 + random.IntN(8)
 	c.MergeBatches = 2 + random.IntN(3)
 	c.PartUpdates = 1 + random.IntN(16)
+	c.MaintenanceTimeout = time.Duration(1+random.IntN(8)) * time.Second
 	return c
 }
 
@@ -95,5 +101,6 @@ func (c Config) policy() policy {
 	return policy{
 		rollup: SeqNo(c.RollupInterval), collect: SeqNo(c.CollectInterval),
 		merge: c.MergeBatches, mergeUpdates: c.MergeUpdates,
+		timeout: uint64(c.MaintenanceTimeout.Milliseconds()),
 	}
 }

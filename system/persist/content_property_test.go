@@ -413,11 +413,22 @@ func TestRollups(t *testing.T) {
 		})
 	}
 	s := with(aState(), map[SeqNo]rollup{2: a, 4: b})
-	next, v := apply(t, s, func(next *state) verdict { _, v := next.removeRollups(4); return v })
+	remove := func(s *state, oldest SeqNo) (*state, verdict) {
+		return apply(t, s, func(next *state) verdict { _, v := next.removeRollups(oldest); return v })
+	}
+	next, v := remove(s, 4)
 	require.Equal(t, commit, v)
 	require.Equal(t, map[SeqNo]rollup{4: b}, next.Rollups)
-	_, v = apply(t, next, func(next *state) verdict { _, v := next.removeRollups(4); return v })
-	require.Equal(t, decline, v)
+	require.Equal(t, SeqNo(4), next.Asked.Collected)
+	for _, again := range []SeqNo{4, 2} {
+		_, v = remove(next, again)
+		require.Equal(t, decline, v)
+	}
+	// Of the first collection it is only told that it is done.
+	first, v := remove(with(aState(), map[SeqNo]rollup{2: a}), 2)
+	require.Equal(t, commit, v)
+	require.Equal(t, map[SeqNo]rollup{2: a}, first.Rollups)
+	require.Equal(t, SeqNo(2), first.Asked.Collected)
 }
 
 func TestFinalize(t *testing.T) {
@@ -453,10 +464,10 @@ func TestFinalize(t *testing.T) {
 }
 
 func TestAssign(t *testing.T) {
-	p := policy{rollup: 10, collect: 5, merge: 2, mergeUpdates: 1000}
+	p := policy{rollup: 10, collect: 5, merge: 2, mergeUpdates: 1000, timeout: 60}
 	at := func(n SeqNo, change func(s *state)) *state {
 		s := weights(1)
-		s.SeqNo = n
+		s.SeqNo, s.Walltime = n, 100
 		change(s)
 		return s
 	}
@@ -467,10 +478,25 @@ func TestAssign(t *testing.T) {
 	}{
 		{"nothing is due", at(9, func(*state) {}), chores{}},
 		{"a rollup", at(10, func(*state) {}), chores{rollup: true}},
-		{"a rollup, there being one", at(22, func(s *state) { s.Rollups = map[SeqNo]rollup{12: {}}; s.Asked.Collect = 12 }), chores{rollup: true}},
-		{"one is under way", at(20, func(s *state) { s.Asked.Rollup = 11 }), chores{}},
+		{"a rollup, there being one", at(22, func(s *state) { s.Rollups = map[SeqNo]rollup{12: {}}; s.Asked.Collect, s.Asked.Collected = 12, 12 }), chores{rollup: true}},
+		{"one is under way", at(20, func(s *state) { s.Asked.Rollup, s.Asked.RollupTime = 11, 41 }), chores{}},
+		{"one is lost", at(20, func(s *state) { s.Asked.Rollup, s.Asked.RollupTime = 11, 40 }), chores{rollup: true, again: true}},
+		{"one is not due, long ago as the last was asked for", at(20, func(s *state) {
+			s.Rollups = map[SeqNo]rollup{11: {}}
+			s.Asked = asked{Rollup: 11, Collect: 11, Collected: 11}
+		}), chores{}},
+		{"others were faster than who was asked", at(20, func(s *state) {
+			s.Rollups = map[SeqNo]rollup{12: {}}
+			s.Asked = asked{Rollup: 11, Collect: 12, Collected: 12}
+		}), chores{}},
 		{"a collection", at(12, func(s *state) { s.Rollups = map[SeqNo]rollup{10: {}} }), chores{collect: 10}},
-		{"a small one", at(12, func(s *state) { s.Rollups = map[SeqNo]rollup{10: {}}; s.Asked.Collect = 6 }), chores{}},
+		{"a small one", at(12, func(s *state) { s.Rollups = map[SeqNo]rollup{10: {}}; s.Asked.Collect, s.Asked.Collected = 6, 6 }), chores{}},
+		{"a collection is under way", at(12, func(s *state) { s.Rollups = map[SeqNo]rollup{10: {}}; s.Asked.Collect, s.Asked.CollectTime = 6, 41 }), chores{}},
+		{"a collection is lost", at(12, func(s *state) { s.Rollups = map[SeqNo]rollup{10: {}}; s.Asked.Collect, s.Asked.CollectTime = 6, 40 }), chores{collect: 10, again: true}},
+		{"a collection is lost, and there is more to collect", at(19, func(s *state) {
+			s.Rollups = map[SeqNo]rollup{6: {}, 18: {}}
+			s.Asked = asked{Collect: 6, CollectTime: 99}
+		}), chores{collect: 18}},
 		{"what a reader holds", at(12, func(s *state) {
 			s.Rollups = map[SeqNo]rollup{6: {}, 10: {}}
 			s.Readers = map[ReaderID]readerState{"r": {Hold: 9}}

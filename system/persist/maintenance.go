@@ -14,15 +14,23 @@ import (
 // few (merge.go). Each is asked for by a version, of the process that committed it, and is done
 // by a task of that process. It may be done late, not at all, or twice: whatever it changes in
 // the state is a command like any other, that sees whether it still applies.
+//
+// What was asked for is not asked for again by everyone who commits next. But whoever was asked may
+// have died: a rollup or a collection of which the shard still shows nothing after a while is taken
+// for lost, and the next version asks for it anew. Else a shard in which little happens would keep
+// its garbage until as many versions again have come together. (Materialize's active_rollup and
+// active_gc, which lapse, are the same idea.) A lost merge is due again a few versions later.
 
-// asked is when maintenance was last asked for, so that not everyone who commits next does the
-// same.
+// asked is when maintenance was last asked for, and what is known to be done of it.
 type asked struct {
 	_ struct{} `cbor:",toarray"`
 	// Rollup and Merge are the versions that asked.
 	Rollup, Merge SeqNo
-	// Collect is the version before which everything was to go.
-	Collect SeqNo
+	// Collect is the version before which everything was to go, Collected the one before which
+	// everything is gone.
+	Collect, Collected SeqNo
+	// RollupTime and CollectTime are when it was asked for, in milliseconds: Walltimes.
+	RollupTime, CollectTime uint64
 }
 
 // chores are what a version asks of whoever committed it.
@@ -30,14 +38,16 @@ type chores struct {
 	rollup  bool
 	collect SeqNo // 0 for none
 	merge   bool
+	again   bool // some of it was asked for before, and taken for lost
 }
 
 // policy says when maintenance is due. 0 stands for never.
 type policy struct {
-	rollup       SeqNo // versions between two rollups
-	collect      SeqNo // versions that are worth being collected
-	merge        int   // batches that make a run worth being merged
-	mergeUpdates int   // at most, in a merge
+	rollup       SeqNo  // versions between two rollups
+	collect      SeqNo  // versions that are worth being collected
+	merge        int    // batches that make a run worth being merged
+	mergeUpdates int    // at most, in a merge
+	timeout      uint64 // ms after which what was asked for is taken for lost
 }
 
 // assign records in s, a version about to be committed, what it asks for.
@@ -46,13 +56,21 @@ func (s *state) assign(p policy) (c chores) {
 		return c
 	}
 	newest, _ := s.newestRollup()
-	if p.rollup > 0 && s.SeqNo-max(newest, s.Asked.Rollup) >= p.rollup {
-		s.Asked.Rollup, c.rollup = s.SeqNo, true
+	if p.rollup > 0 && s.SeqNo-newest >= p.rollup {
+		lost := s.Asked.Rollup > newest && s.Walltime-s.Asked.RollupTime >= p.timeout
+		if lost || s.SeqNo-s.Asked.Rollup >= p.rollup {
+			s.Asked.Rollup, s.Asked.RollupTime = s.SeqNo, s.Walltime
+			c.rollup, c.again = true, lost
+		}
 	}
 	// Nothing is to be had unless there is a rollup to begin from afterwards.
 	target, _ := s.rollupAtMost(s.seqnoSince())
-	if p.collect > 0 && target >= s.Asked.Collect+p.collect {
-		s.Asked.Collect, c.collect = target, target
+	if p.collect > 0 {
+		lost := s.Asked.Collected < s.Asked.Collect && s.Walltime-s.Asked.CollectTime >= p.timeout
+		if lost || target >= s.Asked.Collect+p.collect {
+			s.Asked.Collect, s.Asked.CollectTime = target, s.Walltime
+			c.collect, c.again = target, c.again || lost
+		}
 	}
 	// A merge just asked for is most likely under way.
 	if p.merge > 0 && s.SeqNo-s.Asked.Merge >= SeqNo(p.merge) {
@@ -83,6 +101,7 @@ func (m *machine) assign(next *state) chores {
 	if !m.writes {
 		p.rollup *= 2
 		p.collect *= 2
+		p.timeout *= 2
 		p.merge = 0
 	}
 	m.mu.Unlock()
@@ -91,6 +110,7 @@ func (m *machine) assign(next *state) chores {
 
 // start does, in tasks of its own, what s asked for when it was committed.
 func (m *machine) start(c chores, s *state) {
+	m.h.Sometimes("persist: maintenance was taken for lost and asked for again", c.again)
 	if c.rollup {
 		m.background("roll up", func(ctx context.Context) error { return m.rollUp(ctx, s) })
 	}

@@ -52,13 +52,14 @@ func (s *state) addRollup(of SeqNo, r rollup) (added bool, v verdict) {
 	return true, commit
 }
 
-// removeRollups takes the rollups of versions before oldest from the list. Their versions were
-// dropped; it is for who dropped them.
+// removeRollups takes the rollups of versions before oldest from the list, and notes that nothing is
+// left of those. It is for who dropped them. Removed tells whether it changed anything.
 func (s *state) removeRollups(oldest SeqNo) (removed bool, v verdict) {
 	kept, gone := withoutAll(s.Rollups, func(of SeqNo, _ rollup) bool { return of < oldest })
-	if gone == 0 {
+	if gone == 0 && s.Asked.Collected >= oldest {
 		return false, decline
 	}
 	s.Rollups = kept
+	s.Asked.Collected = max(s.Asked.Collected, oldest)
 	return true, commit
 }

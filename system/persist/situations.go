@@ -35,6 +35,7 @@ var _ = host.Declare(
 	"persist: blobs were collected",
 	"persist: maintenance counts as applied because it may have been",
 	"persist: maintenance was still busy when it was asked for again",
+	"persist: maintenance was taken for lost and asked for again",
 	"persist: one look was enough for several that wait",
 	"persist: readers were heard of together",
 	"persist: several changes were synced at once",
