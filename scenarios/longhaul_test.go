@@ -60,7 +60,7 @@ func TestBounded(t *testing.T) {
 	}
 	res := s.Execute(context.Background(), Options{Seed: 1, Plan: &faults.Plan{}, Settings: map[string]string{"duration": "24h"}})
 	require.Equal(t, 1, violations, "none until then")
-	require.Contains(t, res.Failures[0].Message, "versions of shard raw/999, which was dropped: 5, and 4 is the bound, for 12h0m0s")
+	require.Contains(t, res.Failures[0].Message, "versions of shard raw/999, which was dropped: 5, and 4 is the bound, for 6h0m0s")
 }
 
 func TestShardOfFile(t *testing.T) {
