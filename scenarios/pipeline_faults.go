@@ -123,12 +123,8 @@ func (s *pipelineCluster) makeZombie(f *faults.Fault) (func(), bool) {
 	}
 	held := f.Text("messages") == "held"
 	heal := s.r.World.AddRule(sim.Rule{Key: f.ID, From: []string{n.Name()}, To: []string{coordNode}, Both: true, Drop: !held, Hold: held})
-	slow := f.Int("slow")
-	n.SetClock(n.ClockOffset(), n.ClockDrift()-slow)
-	return func() {
-		heal()
-		n.SetClock(n.ClockOffset(), n.ClockDrift()+slow)
-	}, true
+	end := faults.Skew(s.r.World, n, -f.Int("slow"))
+	return func() { heal(); end() }, true
 }
 
 // leader reads an election from the coordination service's own memory.
