@@ -126,10 +126,14 @@ func (t *Terminal) FailureAgain(r scenarios.Result, earlier uint64) error {
 	return t.line("%s %s seed %d: as seed %d%s", t.paint(painted, word), r.Scenario, r.Seed, earlier, oracle)
 }
 
-// Pass prints one line about a run that passed.
-func (t *Terminal) Pass(r scenarios.Result) error {
-	return t.line("%s %s seed %d: %s of virtual time, %s, %s, trace hash %s", t.paint(green, "PASS"),
+// Pass prints one line about a run that passed, and another if it is one that was kept.
+func (t *Terminal) Pass(r scenarios.Result, d Detail) error {
+	err := t.line("%s %s seed %d: %s of virtual time, %s, %s, trace hash %s", t.paint(green, "PASS"),
 		r.Scenario, r.Seed, virtual(r.VirtualTime()), plural(r.Events, "event"), plural(r.Ops, "operation"), r.TraceHash)
+	if d.Kept == "" || err != nil {
+		return err
+	}
+	return t.line("  kept as %s", d.Kept)
 }
 
 func listed(items []string) string {

@@ -94,7 +94,7 @@ func TestFailure(t *testing.T) {
 	golden(t, "one-line", func(t *reports.Terminal) error {
 		passed, unknown, bare := failed(), failed(), failed()
 		passed.Verdict, unknown.Verdict, bare.Failures = scenarios.Pass, scenarios.Unknown, nil
-		return errors.Join(t.Pass(passed), t.FailureAgain(failed(), 3), t.FailureAgain(unknown, 4), t.FailureAgain(bare, 5))
+		return errors.Join(t.Pass(passed, reports.Detail{}), t.Pass(passed, reports.Detail{Kept: "testdata/seeds/shard/17.yaml: a bug"}), t.FailureAgain(failed(), 3), t.FailureAgain(unknown, 4), t.FailureAgain(bare, 5))
 	})
 }
 

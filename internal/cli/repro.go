@@ -131,7 +131,7 @@ func (c *Command) reproOne(ctx context.Context, target *reproTarget, flags *repr
 	}
 	t := c.terminal(trace.text)
 	if r.Verdict == scenarios.Pass && detail.Warning == "" {
-		err = t.Pass(r)
+		err = t.Pass(r, detail)
 	} else {
 		err = t.Failure(r, detail)
 	}
