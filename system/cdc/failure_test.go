@@ -107,6 +107,17 @@ func TestSinkThatCannotBeOpened(t *testing.T) {
 	})
 }
 
+// addBroken adds a capture whose sink fails as long as failing is set.
+func (c *cluster) addBroken(cfg cdc.Config, failing *error) {
+	c.nodes = append(c.nodes, c.w.NewNode("cap0", func(h host.Host) {
+		into := c.intoShards(h)
+		c.start(h, cfg, func(ctx context.Context, id model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
+			s, err := into(ctx, id, info)
+			return broken{s, failing}, err
+		})
+	}))
+}
+
 // A failure that an owner hears of after the changefeed was stopped and resumed is not about the changefeed as it
 // is now.
 func TestFailureOfBefore(t *testing.T) {
@@ -115,13 +126,7 @@ func TestFailureOfBefore(t *testing.T) {
 		cfg.SessionTTL = 20 * time.Second
 		c := newCluster(t, w, 0, cfg)
 		var failing error
-		c.nodes = append(c.nodes, w.NewNode("cap0", func(h host.Host) {
-			into := c.intoShards(h)
-			c.start(h, cfg, func(ctx context.Context, id model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
-				s, err := into(ctx, id, info)
-				return broken{s, &failing}, err
-			})
-		}))
+		c.addBroken(cfg, &failing)
 		c.create(2)
 		stop := c.write(20 * time.Millisecond)
 		w.Sleep(2 * time.Second)
@@ -151,13 +156,7 @@ func TestFailureNoticedLate(t *testing.T) {
 		cfg.ProcessorInterval = 2 * time.Second
 		c := newCluster(t, w, 0, cfg)
 		var failing error
-		c.nodes = append(c.nodes, w.NewNode("cap0", func(h host.Host) {
-			into := c.intoShards(h)
-			c.start(h, cfg, func(ctx context.Context, id model.ChangeFeedID, info model.ChangeFeedInfo) (sink.Sink, error) {
-				s, err := into(ctx, id, info)
-				return broken{s, &failing}, err
-			})
-		}))
+		c.addBroken(cfg, &failing)
 		c.create(2)
 		stop := c.write(20 * time.Millisecond)
 		c.reaches(c.now())
