@@ -119,7 +119,7 @@ func TestPlanErrors(t *testing.T) {
 		{"seed: 1.5\nfaults: []\n", `line 1 column 7: seed: 1.5 is not a whole number of at least 0`},
 		{"seed: 18446744073709551616\nfaults: []\n", `line 1 column 7: seed: 18446744073709551616 is too large`},
 		{"seed: [1]\nfaults: []\n", `line 1 column 7: seed: a list is not a whole number of at least 0`},
-		{"profile: choas\nfaults: []\n", `line 1 column 10: there is no fault profile "choas"; there are calm, cdc, chaos, compute, default, flow, persist, pipeline`},
+		{"profile: choas\nfaults: []\n", `line 1 column 10: there is no fault profile "choas"; there are calm, cdc, chaos, compute, default, flow, haul, persist, pipeline`},
 		{"faults: [3]\n", `line 1 column 10: this is not a fault: write it like {kind: `},
 		{"faults:\n  - kind: node.pause\n    target: [a]\n    to: 2s\n", `line 2 column 5: this fault has no from`},
 		{"faults:\n  - target: [a]\n    from: 2s\n", `line 2 column 5: this fault has no kind`},

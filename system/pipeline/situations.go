@@ -4,8 +4,8 @@ import "github.com/simrun-dev/simrun/system/host"
 
 // The rare situations of this package that simulations ought to reach.
 var _ = host.Declare(
-	"pipeline: a controller was replaced while it led",
 	"pipeline: a capture writes to a dropped key span's shard that was finalised",
+	"pipeline: a controller was replaced while it led",
 	"pipeline: a dropped key span's shard is still held",
 	"pipeline: a dropped key span's shard was finalised",
 	"pipeline: a mirror found a table as a former one had left it",
