@@ -468,9 +468,9 @@ func (c *cdcCluster) handleStalls() {
 			return
 		}
 		c.r.World.Go("end a stall when a key span is dispatched", func() {
-			c.within(maxStall, func() bool { return s.ended || s.givenUp > 0 })
+			c.within(maxStall, func() bool { return s.over.Closed() || s.givenUp > 0 })
 			before := c.watch.adds
-			c.stirUntil(maxStall, func() bool { return s.ended || c.watch.adds > before })
+			c.stirUntil(maxStall, func() bool { return s.over.Closed() || c.watch.adds > before })
 			c.r.World.Sleep(f.Duration("after"))
 			c.gate.end(s)
 		})

@@ -139,11 +139,13 @@ func (c *persistCluster) rivals(targets []rivalTarget) {
 	c.reaper(targets)
 }
 
+const reaperNode = "reaper"
+
 // reaper adds a machine whose clock is far ahead, out of the reach of faults. What it commits to a
 // shard, on persist.lease_expire, ends the leases of all readers there.
 func (c *persistCluster) reaper(targets []rivalTarget) {
 	var client *persist.Client
-	node := c.r.World.NewNode("reaper", func(h host.Host) { client = c.client(h, clientConfig) })
+	node := c.r.World.NewNode(reaperNode, func(h host.Host) { client = c.client(h, clientConfig) })
 	node.SetClock(reaperAhead, 0)
 	names := make([]string, len(targets))
 	for i, t := range targets {

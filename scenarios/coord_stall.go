@@ -28,7 +28,6 @@ type coordStall struct {
 	machine string // whose writes are held up, "" everybody's
 	how     string
 	over    *host.Chan[struct{}] // closed when it is
-	ended   bool
 	// givenUp is how many callers went away without an answer.
 	givenUp int
 }
@@ -46,10 +45,9 @@ func (g *coordGate) begin(machine, how string) *coordStall {
 
 // end lets go on what is held up, if that was not done before.
 func (g *coordGate) end(s *coordStall) {
-	if s.ended {
+	if s.over.Closed() {
 		return
 	}
-	s.ended = true
 	g.stalls = slices.DeleteFunc(g.stalls, func(other *coordStall) bool { return other == s })
 	s.over.Close()
 }

@@ -29,7 +29,7 @@ const (
 func (s *pipelineCluster) drift() {
 	draw := s.r.World.NewStream("workload", "drift")
 	for _, n := range s.r.World.Nodes() {
-		if n.Name() != "reaper" { // whose clock is what it is for a purpose
+		if n.Name() != reaperNode { // whose clock is what it is for a purpose
 			n.SetClock(0, int(draw.Between(-maxDrift, maxDrift)))
 		}
 	}

@@ -75,14 +75,7 @@ func (h *Hunt) Run(ctx context.Context, mutants []*Mutant) ([]Outcome, error) {
 		if source, err = h.Tree.Digest(); err != nil {
 			return nil, err
 		}
-		h.tellStale(mutants, source)
 	}
-	return h.runAll(ctx, mutants, func(m *Mutant) Outcome {
-		return h.hunt(ctx, m, filepath.Join(dir, m.Name), m.key(source, h.command()))
-	})
-}
-
-func (h *Hunt) tellStale(mutants []*Mutant, source string) {
 	keys := map[string]string{}
 	for _, m := range mutants {
 		keys[m.Name] = m.key(source, h.command())
@@ -90,6 +83,9 @@ func (h *Hunt) tellStale(mutants []*Mutant, source string) {
 	if stale := h.Ledger.stale(keys); stale > 0 && h.OnStale != nil {
 		h.OnStale(stale)
 	}
+	return h.runAll(ctx, mutants, func(m *Mutant) Outcome {
+		return h.hunt(ctx, m, filepath.Join(dir, m.Name), keys[m.Name])
+	})
 }
 
 // runAll hunts several mutants at a time, and passes on what becomes of them in their order.

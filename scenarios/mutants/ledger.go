@@ -105,8 +105,11 @@ func (l *Ledger) find(key string, seeds scenarios.Seeds) (Chase, bool) {
 }
 
 // stale is how many of its campaigns are against mutants with these keys, by name, as they or the
-// source were before.
+// source were before. A nil ledger has none.
 func (l *Ledger) stale(keys map[string]string) int {
+	if l == nil {
+		return 0
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
