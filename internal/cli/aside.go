@@ -5,7 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
+
+	"github.com/simrun-dev/simrun/internal/atomicfile"
 )
 
 // asideFile is a report that takes the place of an earlier one when it is closed, whole: a program that is killed
@@ -49,32 +50,8 @@ func openAside(flag, path string) (io.WriteCloser, error) {
 	return &asideFile{path: path}, nil
 }
 
-// Close writes the file beside the one that it replaces, and puts it in its place.
-func (a *asideFile) Close() error {
-	path := a.path
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a link stays one
-	}
-	mode := os.FileMode(0o644)
-	earlier, statErr := os.Stat(path)
-	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		// A directory in which nothing can be created, and a file that can be written to.
-		return os.WriteFile(path, a.Bytes(), mode)
-	}
-	if statErr == nil {
-		mode = earlier.Mode().Perm()
-	}
-	_, err = beside.Write(a.Bytes())
-	err = errors.Join(err, beside.Chmod(mode), beside.Close())
-	if err == nil {
-		err = os.Rename(beside.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(beside.Name()))
-	}
-	return nil
-}
+// Close puts the report in the place of the one that was there.
+func (a *asideFile) Close() error { return atomicfile.Write(a.path, a.Bytes()) }
 
 // closeWritten closes a file, and so puts it in its place, if writing it came to no error.
 func closeWritten(file io.Closer, err error) error {

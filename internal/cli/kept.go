@@ -13,7 +13,7 @@ import (
 )
 
 // isKept says whether a file is a run of a corpus, by its name.
-func isKept(name string) bool { return filepath.Ext(name) == ".yaml" }
+func isKept(name string) bool { return slices.Contains(corpus.Extensions, filepath.Ext(name)) }
 
 // targetsOfDirectory are the runs of a corpus, or of one scenario's folder in it.
 func (c *Command) targetsOfDirectory(ctx context.Context, command string, given *pflag.FlagSet, dir string, flags runFlags) ([]reproTarget, error) {

@@ -67,7 +67,7 @@ func (c *Command) mutant(name string) (*mutants.Mutant, error) {
 			names = append(names, m.Name)
 		}
 	}
-	return nil, usagef("there is no mutant %q%s", name, suggestion(name, names))
+	return nil, usagef("there is no mutant %q%s; see %s mutants --list", name, suggestion(name, names), c.Name)
 }
 
 // mutantPackage is the command that is built anew.

@@ -47,7 +47,7 @@ func (c *Command) reproTargets(ctx context.Context, given *pflag.FlagSet, argume
 		return targets, err
 	}
 	if len(targets) != 1 || targets[0].file != "" {
-		return nil, usagef("--expect goes with SCENARIO:SEED: the records of a file have their hashes")
+		return nil, usagef("--expect goes with SCENARIO:SEED, not with %s: a trace hash is that of one run", argument)
 	}
 	targets[0].recorded = &scenarios.Result{TraceHash: flags.expect}
 	return targets, nil

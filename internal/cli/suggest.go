@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// suggestedAll is how many names a message has beside the one that was meant: among more nobody finds that one.
+// suggestedAll is how many names a message has: among more nobody finds the one that was meant.
 const suggestedAll = 30
 
 // suggestion completes an error about a name that does not exist: what was meant, perhaps, and
@@ -21,6 +21,9 @@ func suggestion(name string, known []string) string {
 			return fmt.Sprintf("; did you mean %s?", best)
 		}
 		return fmt.Sprintf("; did you mean %s? There are: %s", best, strings.Join(known, ", "))
+	}
+	if len(known) > suggestedAll {
+		return fmt.Sprintf(", and none of the %d that there are is called like that", len(known))
 	}
 	return "; there are: " + strings.Join(known, ", ")
 }

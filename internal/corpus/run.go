@@ -9,12 +9,15 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/simrun-dev/simrun/faults"
+	"github.com/simrun-dev/simrun/internal/atomicfile"
 	"github.com/simrun-dev/simrun/internal/rerun"
 	"github.com/simrun-dev/simrun/scenarios"
 )
@@ -108,10 +111,45 @@ func Read(path string) (*Run, error) {
 	}
 	r, err := parse(text)
 	if err != nil {
-		first, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
-		return wrong("%s", first)
+		return wrong("%w", inFile(err, text))
 	}
 	return r, nil
+}
+
+// inFile words an error of YAML's or of the plan's so that it is one of the file: with positions in
+// it, and without types of Go.
+func inFile(err error, text []byte) error {
+	var ofPlan *faults.PlanError
+	if errors.As(err, &ofPlan) && ofPlan.Line > 0 {
+		shifted := *ofPlan
+		if path, err := yaml.PathString("$.plan"); err == nil {
+			if node, err := path.ReadNode(bytes.NewReader(text)); err == nil {
+				begin := node.GetToken()
+				if begin.Type == token.MappingValueType {
+					begin = begin.Prev // the colon's key
+				}
+				shifted.Line += begin.Position.Line - 1
+				shifted.Column += begin.Position.Column - 1
+			}
+		}
+		return &shifted
+	}
+	var ofType *yaml.TypeError
+	if errors.As(err, &ofType) && ofType.StructFieldName != nil {
+		_, field, _ := strings.Cut(*ofType.StructFieldName, ".")
+		kind := "text"
+		if ofType.DstType.Kind() == reflect.Uint64 {
+			kind = "a whole number"
+		}
+		at := ofType.Token.Position
+		return fmt.Errorf("line %d column %d: %s must be %s", at.Line, at.Column, strings.ToLower(field), kind)
+	}
+	first, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
+	if at, problem, ok := strings.Cut(first, "] "); ok && strings.HasPrefix(at, "[") {
+		line, column, _ := strings.Cut(at[1:], ":")
+		return fmt.Errorf("line %s column %s: %s", line, column, problem)
+	}
+	return errors.New(first)
 }
 
 // parse reads the text of a file.
@@ -162,28 +200,11 @@ func (r *Run) Write(folder string) (string, error) {
 		there, err := os.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return path, whole(path, text)
+			return path, atomicfile.Write(path, text)
 		case err != nil:
 			return "", err
 		case bytes.Equal(there, text):
 			return path, nil
 		}
 	}
-}
-
-// whole writes a file aside and puts it into place.
-func whole(path string, text []byte) error {
-	aside, err := os.CreateTemp(filepath.Dir(path), ".keep-*")
-	if err != nil {
-		return err
-	}
-	_, err = aside.Write(text)
-	err = errors.Join(err, aside.Chmod(0o644), aside.Close())
-	if err == nil {
-		err = os.Rename(aside.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(aside.Name()))
-	}
-	return nil
 }
