@@ -76,7 +76,7 @@ func clockKinds() []*Kind {
 				f.set("drift", fmt.Sprint(s.Between(-200_000, 200_000)))
 			},
 			begin: func(w *sim.World, f *Fault, _ *Topology) (func(), bool) {
-				return Skew(w, w.Node(f.Target[0]), f.Int("drift")), true
+				return w.Node(f.Target[0]).SkewClock(f.Int("drift")), true
 			},
 		},
 		{
@@ -98,16 +98,5 @@ func clockKinds() []*Kind {
 				return func() { n.JumpClock(-by) }, true
 			},
 		},
-	}
-}
-
-// Skew has a machine's clock run faster by drift parts per million until end is called: that sets the clock right, of what
-// this has made wrong of it, as a time daemon would.
-func Skew(w *sim.World, n *sim.Node, drift int) (end func()) {
-	began := w.Now()
-	n.SetClock(n.ClockOffset(), n.ClockDrift()+drift)
-	return func() {
-		gained := (w.Now() - began) / 1000 * time.Duration(drift) / 1000
-		n.SetClock(n.ClockOffset()-gained, n.ClockDrift()-drift)
 	}
 }

@@ -123,7 +123,7 @@ func (s *pipelineCluster) makeZombie(f *faults.Fault) (func(), bool) {
 	}
 	held := f.Text("messages") == "held"
 	heal := s.r.World.AddRule(sim.Rule{Key: f.ID, From: []string{n.Name()}, To: []string{coordNode}, Both: true, Drop: !held, Hold: held})
-	end := faults.Skew(s.r.World, n, -f.Int("slow"))
+	end := n.SkewClock(-f.Int("slow"))
 	return func() { heal(); end() }, true
 }
 

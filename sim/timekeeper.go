@@ -3,6 +3,7 @@ package sim
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -13,6 +14,14 @@ import (
 type timekeeper struct {
 	anchorTrue, anchorLocal int64 // ns since the start
 	drift                   int64 // parts per million
+	skews                   skews
+}
+
+// skews are what makes a clock run wrong for a while.
+type skews struct {
+	inForce []*int64 // of which drift each
+	applied int64    // what of their sum is in the clock's drift
+	gained  int64    // ns that the clock is ahead because of them, up to its anchor
 }
 
 const million = 1_000_000
@@ -75,14 +84,52 @@ func (n *Node) ClockOffset() time.Duration {
 // ClockDrift is how much faster than true time the node's clock runs, in parts per million.
 func (n *Node) ClockDrift() int { return int(n.time.drift) }
 
+// The drifts that a clock can have, in parts per million.
+const (
+	minDrift = -900_000
+	maxDrift = 10_000_000
+)
+
 // SetClock makes the node's clock be ahead of true time by offset from now on, and run faster by
 // drift parts per million; drift is cut off at -900,000 and 10,000,000. A change of offset is a jump:
 // timers already set keep their duration, as a monotonic clock's do.
 func (n *Node) SetClock(offset time.Duration, drift int) {
-	drift = min(max(drift, -900_000), 10_000_000)
-	n.time = timekeeper{anchorTrue: n.w.now, anchorLocal: n.w.now + int64(offset), drift: int64(drift)}
-	n.w.emit(EventClock, n.number, uint64(offset), uint64(drift))
+	k := &n.time
+	right := *k
+	right.drift -= k.skews.applied
+	k.skews.gained += k.local(n.w.now) - right.local(n.w.now)
+	k.anchorTrue, k.anchorLocal, k.drift = n.w.now, n.w.now+int64(offset), min(max(int64(drift), minDrift), maxDrift)
+	n.w.emit(EventClock, n.number, uint64(offset), uint64(k.drift))
 }
 
 // JumpClock moves the node's clock by d, which may be negative.
 func (n *Node) JumpClock(d time.Duration) { n.SetClock(n.ClockOffset()+d, int(n.time.drift)) }
+
+// SkewClock has the node's clock run faster by drift parts per million until end is called, which also
+// sets it right, as a time daemon's step would: of what this skew and others that are in force have made
+// wrong of it. Skews add up, within what [Node.SetClock] lets a drift be. end may be called once.
+func (n *Node) SkewClock(drift int) (end func()) {
+	skew := int64(drift)
+	n.time.skews.inForce = append(n.time.skews.inForce, &skew)
+	n.reskew()
+	return func() {
+		s := &n.time.skews
+		s.inForce = slices.DeleteFunc(s.inForce, func(other *int64) bool { return other == &skew })
+		n.reskew()
+		gained := s.gained
+		n.JumpClock(-time.Duration(gained))
+		s.gained = 0
+	}
+}
+
+// reskew makes the clock's drift what the skews in force ask for.
+func (n *Node) reskew() {
+	k := &n.time
+	right := k.drift - k.skews.applied
+	sum := right
+	for _, drift := range k.skews.inForce {
+		sum += *drift
+	}
+	n.SetClock(n.ClockOffset(), int(sum))
+	k.skews.applied = k.drift - right
+}
