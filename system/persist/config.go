@@ -84,10 +84,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// eager makes maintenance frequent, and its steps small.
+// eager makes maintenance frequent, and its steps small. It is a version of the shard itself, or two, which must not be
+// worth maintenance in their turn: a client would be busy with that alone, for good.
 func (c Config) eager(random *rand.Rand) Config {
-	c.RollupInterval = 1 + random.IntN(8)
-	c.CollectInterval = 1 + random.IntN(8)
+	c.RollupInterval = 3 + random.IntN(6)
+	c.CollectInterval = 3 + random.IntN(6)
 	c.MergeBatches = 2 + random.IntN(3)
 	c.PartUpdates = 1 + random.IntN(16)
 	c.MaintenanceTimeout = time.Duration(1+random.IntN(8)) * time.Second
