@@ -197,6 +197,9 @@ func (c *Command) hunt(ctx context.Context, hunt *mutants.Hunt, chosen []*mutant
 	hunt.OnPhase = func(m *mutants.Mutant, phase string) {
 		fmt.Fprintf(c.Stderr, "mutant %d of %d: %s %s\n", slices.Index(chosen, m)+1, len(chosen), phase, m.Name)
 	}
+	hunt.OnLitter = func(m *mutants.Mutant, err error) {
+		c.complain(fmt.Errorf("mutants: what %s was compiled to stays in the cache of builds, until go clean -cache: %w", m.Name, err))
+	}
 	hunt.OnOutcome = func(o mutants.Outcome) {
 		if out.json != nil {
 			writeErr = errors.Join(writeErr, reports.NewJSONLines(out.json).Mutant(o))

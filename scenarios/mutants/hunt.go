@@ -51,6 +51,9 @@ type Hunt struct {
 	// OnPhase, if not nil, is told before a mutant is built, hunted and repeated, never by two at a
 	// time.
 	OnPhase func(m *Mutant, phase string)
+	// OnLitter, if not nil, is told what a build has left in the go command's cache, and why, never by two
+	// at a time. The hunt goes on.
+	OnLitter func(m *Mutant, err error)
 	// OnOutcome, if not nil, receives each outcome, in the order of the mutants, as soon as it and those
 	// before it are there.
 	OnOutcome func(Outcome)
@@ -154,11 +157,11 @@ func (h *Hunt) hunt(ctx context.Context, m *Mutant, dir, key string) Outcome {
 			h.phase(m, "building")
 			var err error
 			began := time.Now()
-			if binary, err = h.Tree.Build(ctx, m, h.command(), dir); err == nil {
-				err = h.Tree.forget(ctx, m, h.command(), dir, began)
-			}
-			if err != nil {
+			if binary, err = h.Tree.Build(ctx, m, h.command(), dir); err != nil {
 				return broken(err)
+			}
+			if err := h.Tree.forget(ctx, m, h.command(), dir, began); err != nil && ctx.Err() == nil {
+				h.litter(m, err)
 			}
 		}
 		h.phase(m, "hunting")
@@ -181,6 +184,14 @@ func (h *Hunt) phase(m *Mutant, phase string) {
 		h.phases.Lock()
 		defer h.phases.Unlock()
 		h.OnPhase(m, phase)
+	}
+}
+
+func (h *Hunt) litter(m *Mutant, err error) {
+	if h.OnLitter != nil {
+		h.phases.Lock()
+		defer h.phases.Unlock()
+		h.OnLitter(m, err)
 	}
 }
 

@@ -145,3 +145,27 @@ func TestBuildOfAnotherModule(t *testing.T) {
 	require.ErrorAs(t, exec.Command(binary).Run(), &exit)
 	require.Equal(t, 12, exit.ExitCode())
 }
+
+// A hunt goes on when what a build has left behind can't be removed, and says so.
+func TestHuntWithLitter(t *testing.T) {
+	real, err := exec.LookPath("go")
+	require.NoError(t, err)
+	tree := mutants.Tree{Dir: newVictim(t)}
+	bin := t.TempDir()
+	wrapper := "#!/bin/sh\n[ \"$1\" = list ] && { echo no list >&2; exit 1; }\nexec '" + real + "' \"$@\"\n"
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "go"), []byte(wrapper), 0o755))
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	var told []string
+	h := &mutants.Hunt{
+		Tree: tree, Seeds: scenarios.Seeds{{First: 1, Last: 9}},
+		OnLitter: func(m *mutants.Mutant, err error) { told = append(told, m.Name+": "+err.Error()) },
+	}
+	outcomes, err := h.Run(context.Background(), []*mutants.Mutant{
+		parse(t, "dec-nothing", "counter", change(12, " func (c *Counter) Dec() {", "-\tc.n--", " }", " ")),
+	})
+	require.NoError(t, err)
+	require.Equal(t, mutants.Caught, outcomes[0].Status)
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], "dec-nothing: go list: ")
+	require.Contains(t, told[0], "no list")
+}
