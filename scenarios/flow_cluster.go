@@ -99,6 +99,7 @@ func (c *flowCluster) addNodes() {
 			name: name, told: &requestFaults{choices: c.r.World.NewStream("requests", name)},
 			faults: &backendFaults{
 				choices: c.r.World.NewStream("backend", name), network: network, onOpen: c.writeOpen, names: map[catalog.TableID]string{},
+				contended: c.contended,
 			},
 		}
 		c.nodes[name] = m

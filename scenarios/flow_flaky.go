@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/simrun-dev/simrun/sim"
@@ -31,6 +32,8 @@ type backendFaults struct {
 	// onOpen, if not nil, is told of writes that are held up or whose answer is lost, by the sinks' names.
 	onOpen func(sink string)
 	names  map[catalog.TableID]string // of tables that it has asked for
+	// contended, if not nil, tells whether somebody is about to begin to share a sink, of that name, and to write there.
+	contended func(sink string) bool
 }
 
 // nodeDeath is a death that waits for a write, which comes all the same.
@@ -145,6 +148,10 @@ func (b *flakyBackend) Write(ctx context.Context, w flow.WriteRequest) error {
 	if b.f.slow > 0 || b.f.down > 0 {
 		b.tell(w)
 	}
+	if ctx := b.overtaken(ctx, w); ctx.Err() != nil {
+		_ = b.f.network.Write(context.Background(), w)
+		return fmt.Errorf("%w: the write was slow: %w", rpc.ErrUnknown, ctx.Err())
+	}
 	draw, err := b.before(ctx)
 	if err != nil {
 		return err
@@ -163,6 +170,19 @@ func (b *flakyBackend) Write(ctx context.Context, w flow.WriteRequest) error {
 	}
 	b.lose(w, sim.Exp(0, b.f.late).Sample(draw.Uint64()))
 	return fmt.Errorf("%w: flow.lost_reply", rpc.ErrUnknown)
+}
+
+// overtaken has a write that clears rows of before away from a sink be slow until who comes to share the sink has written
+// there, for as long as ctx lasts: what it is to clear away it has looked up before.
+func (b *flakyBackend) overtaken(ctx context.Context, w flow.WriteRequest) context.Context {
+	clears := slices.ContainsFunc(w.Requests, func(r flow.DiffRequest) bool { return r.Whole })
+	if !clears || b.f.contended == nil || !b.f.contended(b.f.names[w.Table]) {
+		return ctx
+	}
+	b.tell(w)
+	for b.f.contended(b.f.names[w.Table]) && host.Sleep(ctx, b.h, poll) == nil {
+	}
+	return ctx
 }
 
 // death is how late a write comes with which the node dies, if it is to.

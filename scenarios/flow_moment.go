@@ -26,6 +26,13 @@ func (c *flowCluster) writeOpen(sink string) {
 	}
 }
 
+// contended tells whether a user is about to have another flow begin to share a sink and write there, in a run in which
+// writes may be slow.
+func (c *flowCluster) contended(sink string) bool {
+	slow := c.r.Working() && (c.r.planned("frontend.slow") || c.r.planned("flow.lost_reply"))
+	return slow && sink == sharedSink && slices.ContainsFunc(c.users, func(u *flowUser) bool { return u.sharing })
+}
+
 // disturbed has every user act at once, as a node has been restarted, is not told of what is defined, or can't write or
 // have what it has missed.
 func (c *flowCluster) disturbed() {

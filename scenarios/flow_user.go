@@ -25,7 +25,9 @@ type flowUser struct {
 	slots   []*flowSlot
 	moments *host.Chan[*flowSlot] // see flow_moment.go
 	// sharer: it mostly has flows begin to share a sink, of which there are two.
-	sharer   bool
+	sharer bool
+	// sharing: it is having a flow begin to share the sink of another that has just begun.
+	sharing  bool
 	rows     int
 	bad      int
 	accepted []string // rows of events whose insertion was acknowledged
@@ -400,12 +402,14 @@ func (u *flowUser) shareAnew(s *flowSlot, draw *sim.Stream) {
 			return
 		}
 		u.moments.TryRecv() // of before
+		u.sharing = true
 		u.create(other, draw, false)
 		u.pause(sim.Exp(0, time.Second).Sample(draw.Uint64())) // or until its write is open
 		u.create(s, draw, false)
 		if s.current != nil {
 			u.flush(s)
 		}
+		u.sharing = false
 	}
 }
 
