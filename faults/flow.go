@@ -14,14 +14,14 @@ func flowKinds() []*Kind {
 		{
 			Name: "flow.restart",
 			Doc: "a flow node's process dies, at once or with its next write on the way, and starts anew, with all its flows to be refilled; " +
-				"for a while it can't look which they are",
+				"for a while it can't look which they are, and then their tables are slow to read",
 			Cause:    "a deployment, a crash under a supervisor; caches that are cold after it",
 			Subjects: true,
 			Instant:  true,
 			Params: []Param{
 				wordParam("at", "once", "when it dies", "once", "writing"),
 				durationParam("late", "300ms", "how long the write takes to come, on average"),
-				durationParam("cold", "1ms", "how long its looks into the catalog hang after that"),
+				durationParam("cold", "1ms", "how long its looks into the catalog hang after that, and for how long its reads of tables are then slow: by a quarter of this, on average"),
 			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				one(s, f, t)

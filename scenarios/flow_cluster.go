@@ -135,7 +135,8 @@ func drawCaps(draw *sim.Stream) caps {
 		return caps{}
 	}
 	return caps{
-		rows: 1 + int(draw.N(4)), batches: 1 + int(draw.N(3)), held: 1 + int(draw.N(20)),
+		// Those that overflow while a table is read, and those that seldom do.
+		rows: 1 + int(draw.N(4)), batches: 1 + int(draw.N(3)), held: 1 + int(draw.N(1<<draw.N(5))),
 		patience: time.Duration(5+draw.N(100)) * time.Millisecond,
 	}
 }
@@ -190,12 +191,18 @@ func (c *flowCluster) addFaults() {
 // restartWithin is how long a restart waits for the write that it is to interrupt.
 const restartWithin = time.Second
 
-// restart has a node die and start anew, which can't look into the catalog for a while.
+// restart has a node die and start anew, which can't look into the catalog for a while, and then reads tables slowly for as
+// long.
 func (c *flowCluster) restart(n *flowMachine, f *faults.Fault) {
+	cold := f.Duration("cold")
+	reads := cold / 4
 	n.faults.cold++
+	n.faults.reads += reads
 	c.r.World.Go("warm up "+n.name, func() {
-		c.r.World.Sleep(f.Duration("cold"))
+		c.r.World.Sleep(cold)
 		n.faults.cold--
+		c.r.World.Sleep(cold)
+		n.faults.reads -= reads
 	})
 	n.machine.Crash()
 	n.machine.Restart()

@@ -22,6 +22,7 @@ type backendFaults struct {
 	down      int
 	cold      int // its looks into the catalog hang
 	slow      time.Duration
+	reads     time.Duration // how long the contents of a table are on their way, beside that
 	forgetful int
 	lost      int // parts per million of writes
 	late      time.Duration
@@ -125,11 +126,21 @@ func (b *flakyBackend) Upper(ctx context.Context, id catalog.TableID) (uint64, e
 	return b.Backend.Upper(ctx, id)
 }
 
+// Snapshot is slow on the way back as well: a table's contents are what takes long to send, and while they are on their way
+// the table goes on.
 func (b *flakyBackend) Snapshot(ctx context.Context, id catalog.TableID) ([]dataflow.RowCount, uint64, error) {
-	if _, err := b.before(ctx); err != nil {
+	draw, err := b.before(ctx)
+	if err != nil {
 		return nil, 0, err
 	}
-	return b.Backend.Snapshot(ctx, id)
+	rows, upper, err := b.Backend.Snapshot(ctx, id)
+	if way := b.f.slow + b.f.reads; err == nil && way > 0 {
+		b.h.Clock().Sleep(sim.Exp(0, way).Sample(draw.Uint64()))
+	}
+	if err == nil && ctx.Err() != nil {
+		return nil, 0, fmt.Errorf("%w: %w", rpc.ErrUnknown, ctx.Err())
+	}
+	return rows, upper, err
 }
 
 func (b *flakyBackend) Changes(ctx context.Context, id catalog.TableID, from uint64) ([]flow.Batch, error) {

@@ -282,6 +282,11 @@ func (u *flowUser) createOf(s *flowSlot, t *flowTemplate, above int64, draw *sim
 	case err == nil:
 		u.stops(s, d.sink)
 		s.current, s.flushed, s.floor, s.sinkGone = d, false, 0, false
+		if draw.N(2) == 0 { // while the flow is given what its table holds, the table goes on
+			for range draw.N(8) {
+				u.insertFor(s, draw)
+			}
+		}
 	case !definite:
 		s.murky, s.flushed = true, false
 		s.tried = append(s.tried, d)
