@@ -26,6 +26,7 @@ var moments = []Moment{
 	{"persist: a rollup was added", "persist.upper_mismatch", "versions are about to be dropped"},
 	{"storage: a tick writes what differs", "persist.upper_mismatch", "a correction is on its way"},
 	{"storage: an append is tried again after somebody else's", "persist.upper_mismatch", "a writer has just lost a race"},
+	{"storage: a tick found that somebody else wrote", "persist.lease_expire", "a task is about to read its shard anew"},
 	{"cdc.owner", "owner.change", "an owner has just been elected"},
 	{"cdc.checkpoint", "owner.change", "a checkpoint is stored, and captures do not know it yet"},
 	{"cdc: a key span takes a while to end", "owner.change", "a key span is leaving one capture for another"},

@@ -55,8 +55,12 @@ func persistKinds() []*Kind {
 			Cause:    "a process that stalls or swaps for longer than its lease, a clock far ahead on another machine",
 			Subjects: true,
 			Instant:  true,
+			Params: []Param{
+				intParam("times", "1", "how often in a row: each time that one who takes them for over commits, which also meets readers that have only just begun", 1, 100),
+			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				f.Target = []string{pick(s, t.Subjects[f.Kind])}
+				f.set("times", fmt.Sprint([]int64{1, s.Between(2, 30)}[s.N(2)]))
 			},
 		},
 	}

@@ -160,7 +160,7 @@ func (c *persistCluster) reaper(targets []rivalTarget) {
 		h := node.Host()
 		busy++
 		h.Go("reap", func() {
-			c.reap(h, client, target)
+			c.reap(h, client, target, f.Int("times"))
 			busy--
 		})
 		return nil, true
@@ -168,8 +168,8 @@ func (c *persistCluster) reaper(targets []rivalTarget) {
 	c.r.Settled("the reaper being done", func() bool { return busy == 0 })
 }
 
-// reap commits an append that leaves everything but the leases as it is.
-func (c *persistCluster) reap(h host.Host, client *persist.Client, target rivalTarget) {
+// reap commits appends that leave everything but the leases as it is, one after the other.
+func (c *persistCluster) reap(h host.Host, client *persist.Client, target rivalTarget, times int) {
 	ctx, cancel := h.Clock().WithTimeout(context.Background(), opTimeout)
 	defer cancel()
 	w, err := client.OpenWriter(ctx, persist.ShardID(target.shard))
@@ -177,9 +177,12 @@ func (c *persistCluster) reap(h host.Host, client *persist.Client, target rivalT
 		c.durable.check("open writer", err)
 		return
 	}
-	upper, err := w.FetchRecentUpper(ctx)
-	c.durable.check("fetch upper", err)
-	if err == nil {
+	for range times {
+		upper, err := w.FetchRecentUpper(ctx)
+		c.durable.check("fetch upper", err)
+		if err != nil {
+			return
+		}
 		target.append(ctx, w, nil, upper, upper)
 	}
 }

@@ -31,8 +31,11 @@ type manager struct {
 }
 
 func (m *manager) config() persist.Config {
-	if m.shortLease {
+	switch {
+	case m.shortLease:
 		return shortLeases
+	case m.r.planned("persist.lease_expire"):
+		return expirable
 	}
 	return clientConfig
 }
