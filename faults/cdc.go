@@ -22,6 +22,7 @@ func cdcKinds() []*Kind {
 				wordParam("moment", "now", "at once, or as soon as key spans are being removed, which the sink may then hold up, or a changefeed was resumed, within 2 s", "now", "busy", "resumed"),
 				durationParam("after", "1ms", "how long after that"),
 				intParam("times", "1", "how many owners in a row: each next one as soon as it is there", 1, 3),
+				wordParam("returns", "no", "of one that resigns: whether others do so after it, until it is the owner again, when what captures have sent to it comes that was on its way", "no", "yes"),
 			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				target(s, f, t)
@@ -29,6 +30,9 @@ func cdcKinds() []*Kind {
 				f.set("moment", []string{"now", "busy", "resumed"}[s.N(3)])
 				f.set("after", (time.Duration(s.Between(1, 150)) * time.Millisecond).String())
 				f.set("times", fmt.Sprint(1+s.N(4)/3))
+				if f.Text("how") == "resigns" {
+					f.set("returns", []string{"no", "yes"}[s.N(2)])
+				}
 			},
 		},
 		{
@@ -87,16 +91,19 @@ func cdcKinds() []*Kind {
 			Subjects: true,
 			Params: []Param{
 				wordParam("how", "held", "what becomes of the writes: each takes effect when the stall is over, whether or not its caller still waits; or at once, and only its answer stays away; or never", "held", "unanswered", "lost"),
-				wordParam("until", "end", "when the stall is over: at the end, or, if that comes before, as soon as a caller has given up and then a key span was dispatched, which is asked for", "end", "dispatch"),
+				wordParam("until", "end", "when the stall is over: at the end, or, if that comes before, as soon as a caller has given up and then a key span was dispatched, which is asked for; or it is an owner's next candidature alone that is held, and the stall over when another has made it the owner and it has resigned, which is asked for", "end", "dispatch", "resigned"),
 				durationParam("after", "1ms", "how long after that"),
 			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				target(s, f, t)
 				f.set("how", []string{"held", "held", "unanswered", "lost"}[s.N(4)])
-				f.set("until", []string{"end", "dispatch", "dispatch"}[s.N(3)])
+				f.set("until", []string{"end", "dispatch", "dispatch", "resigned"}[s.N(4)])
 				f.set("after", (time.Duration(s.Between(1, 30)) * time.Millisecond).String())
 				if f.Text("until") != "end" {
 					f.longer(4 * time.Second) // or callers seldom give up, and a key span is moved, in time
+				}
+				if f.Text("until") == "resigned" {
+					f.set("how", "held") // what is lost, or was done at once, is nobody's surprise
 				}
 			},
 		},

@@ -427,6 +427,10 @@ func (c *cdcCluster) handleOwners() {
 		}
 		c.r.World.Go("change the owner", func() {
 			c.await(f)
+			if f.Text("how") == "resigns" && f.Text("returns") == "yes" {
+				c.sendAway(f)
+				return
+			}
 			for n := f.Int("times"); n > 0 && c.r.Working(); n-- {
 				epoch := c.changeOwner(f.Text("how"))
 				// The next one is to fail before it has done much.
@@ -464,7 +468,12 @@ func (c *cdcCluster) handleOwners() {
 // handleStalls makes what is written to the coordination service the subject of faults.
 func (c *cdcCluster) handleStalls() {
 	c.gate.handle(c.r, []string{"owner"}, func(string) *sim.Node { return c.ownerNode() }, func(f *faults.Fault, s *coordStall) {
-		if f.Text("until") != "dispatch" {
+		switch f.Text("until") {
+		case "resigned":
+			s.firstCandidature(cdc.OwnerElection)
+			c.r.World.Go("end a stall when an owner has resigned again", func() { c.standAgain(s) })
+			return
+		case "end":
 			return
 		}
 		c.r.World.Go("end a stall when a key span is dispatched", func() {

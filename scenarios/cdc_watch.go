@@ -61,6 +61,7 @@ type cdcWatch struct {
 	idle                int                 // how many owners failed without having stored a checkpoint
 	resumed             map[string]bool     // changefeeds that have had no new checkpoint since
 	last                map[string]model.Ts // the last checkpoint of each name, whichever life's
+	scheduling          coord.Revision      // the latest term of an owner that has begun to schedule
 	changedAt           time.Duration       // when the owner changed, if no checkpoint was stored since
 	recover             time.Duration       // the longest time from an owner's change to the next checkpoint
 	lag                 time.Duration       // the longest time that a checkpoint was behind
@@ -186,6 +187,7 @@ func (w machineWatch) Observe(e cdc.Event) {
 	case cdc.CaptureStopped:
 		w.gone(e.Capture)
 	case cdc.SchedulerStarted:
+		w.scheduling = max(w.scheduling, e.Epoch)
 		w.model.Scheduling(e.Feed, uint64(e.Epoch))
 	case cdc.SchedulerTicked:
 		if do := w.atTick[w.machine]; do != nil {

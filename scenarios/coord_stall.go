@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/simrun-dev/simrun/faults"
@@ -27,7 +28,9 @@ type coordGate struct {
 type coordStall struct {
 	machine string // whose writes are held up, "" everybody's
 	how     string
-	over    *host.Chan[struct{}] // closed when it is
+	// takes tells which of the writes are held up; nil is all of them.
+	takes func(coord.Txn) bool
+	over  *host.Chan[struct{}] // closed when it is
 	// givenUp is how many callers went away without an answer.
 	givenUp int
 }
@@ -52,9 +55,12 @@ func (g *coordGate) end(s *coordStall) {
 	s.over.Close()
 }
 
-// of is the stall that holds up a machine's writes, nil when there is none.
-func (g *coordGate) of(machine string) *coordStall {
-	n := slices.IndexFunc(g.stalls, func(s *coordStall) bool { return s.machine == "" || s.machine == machine })
+// of is the stall that holds up what a machine writes, nil when there is none. A write that is no transaction is an empty
+// one.
+func (g *coordGate) of(machine string, t coord.Txn) *coordStall {
+	n := slices.IndexFunc(g.stalls, func(s *coordStall) bool {
+		return (s.machine == "" || s.machine == machine) && (s.takes == nil || s.takes(t))
+	})
 	if n < 0 {
 		return nil
 	}
@@ -82,6 +88,19 @@ func (g *coordGate) handle(r *Run, offices []string, holder func(office string) 
 	})
 }
 
+// firstCandidature has a stall hold up the first candidature in an election that comes by it, and nothing else: as when one
+// of a client's connections hangs, and it tries another.
+func (s *coordStall) firstCandidature(prefix string) {
+	taken := false
+	s.takes = func(t coord.Txn) bool {
+		if taken || !slices.ContainsFunc(t.Then, func(o coord.Op) bool { return o.Kind == coord.OpPut && strings.HasPrefix(o.Keys.From, prefix) }) {
+			return false
+		}
+		taken = true
+		return true
+	}
+}
+
 // everyClient is the subject of coord.stall that stands for all machines.
 const everyClient = "clients"
 
@@ -102,14 +121,14 @@ func (c *gatedCoord) Txn(ctx context.Context, t coord.Txn) (coord.TxnResult, err
 	if !t.Writes() {
 		return c.Client.Txn(ctx, t)
 	}
-	return gated(ctx, c, "txn", func(ctx context.Context, client coord.Client) (coord.TxnResult, error) {
+	return gated(ctx, c, "txn", t, func(ctx context.Context, client coord.Client) (coord.TxnResult, error) {
 		return client.Txn(ctx, t)
 	})
 }
 
 // Grant is part of coord.Client.
 func (c *gatedCoord) Grant(ctx context.Context, id coord.LeaseID, ttl time.Duration) error {
-	_, err := gated(ctx, c, "grant", func(ctx context.Context, client coord.Client) (struct{}, error) {
+	_, err := gated(ctx, c, "grant", coord.Txn{}, func(ctx context.Context, client coord.Client) (struct{}, error) {
 		return struct{}{}, client.Grant(ctx, id, ttl)
 	})
 	return err
@@ -117,7 +136,7 @@ func (c *gatedCoord) Grant(ctx context.Context, id coord.LeaseID, ttl time.Durat
 
 // Revoke is part of coord.Client.
 func (c *gatedCoord) Revoke(ctx context.Context, id coord.LeaseID) error {
-	_, err := gated(ctx, c, "revoke", func(ctx context.Context, client coord.Client) (struct{}, error) {
+	_, err := gated(ctx, c, "revoke", coord.Txn{}, func(ctx context.Context, client coord.Client) (struct{}, error) {
 		return struct{}{}, client.Revoke(ctx, id)
 	})
 	return err
@@ -125,8 +144,8 @@ func (c *gatedCoord) Revoke(ctx context.Context, id coord.LeaseID) error {
 
 // gated makes a call that writes: through the machine's own client, or, while a stall holds it up, later or without
 // an answer.
-func gated[T any](ctx context.Context, c *gatedCoord, op string, call func(context.Context, coord.Client) (T, error)) (answer T, err error) {
-	s := c.g.of(c.machine)
+func gated[T any](ctx context.Context, c *gatedCoord, op string, t coord.Txn, call func(context.Context, coord.Client) (T, error)) (answer T, err error) {
+	s := c.g.of(c.machine, t)
 	if s == nil {
 		return call(ctx, c.Client)
 	}

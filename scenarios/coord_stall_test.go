@@ -87,3 +87,25 @@ func inGate(t *testing.T, body func(w *sim.World, g *coordGate)) {
 	})
 	require.NoError(t, w.Run())
 }
+
+// A stall of the first candidature lets everything else through, and makes a candidate of one that has left.
+func TestCoordStallOfACandidature(t *testing.T) {
+	inGate(t, func(w *sim.World, g *coordGate) {
+		ctx := context.Background()
+		session, err := coord.NewSession(ctx, w.Host(), g.through(g.onward, "stalled"), coord.SessionConfig{})
+		require.NoError(t, err)
+		s := g.begin("stalled", "held")
+		s.firstCandidature("e/")
+		election := coord.NewElection(session, "e/")
+		began := w.Now()
+		require.NoError(t, election.Campaign(ctx, "one"))
+		require.GreaterOrEqual(t, w.Now()-began, g.patience)
+		require.Equal(t, 1, s.givenUp)
+		require.NoError(t, election.Resign(ctx))
+		g.end(s)
+		w.Sleep(10 * time.Second)
+		require.Positive(t, w.Sometimes()["coord: a candidate's key came into being after it had left"])
+		_, err = coord.CurrentLeader(ctx, g.onward, "e/")
+		require.ErrorIs(t, err, coord.ErrNoLeader)
+	})
+}
