@@ -195,7 +195,7 @@ func TestInline(t *testing.T) {
 		for i := range plan.Faults {
 			if f := &plan.Faults[i]; len(f.Target) == 1 && rapid.Bool().Draw(t, "odd") {
 				f.Target[0] = word.Draw(t, "target")
-				f.ID = fmt.Sprint(word.Draw(t, "id"), i)
+				f.ID = fmt.Sprintf("%s/%d", word.Draw(t, "id"), i)
 			}
 		}
 		line := plan.Inline()
