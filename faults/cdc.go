@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/simrun-dev/simrun/sim"
@@ -44,12 +45,21 @@ func cdcKinds() []*Kind {
 				intParam("slow", "500000", "how much slower the owner's clock runs, in parts per million", 0, 900_000),
 				wordParam("messages", "lost", "what becomes of messages between the owner and the service: all lost, or delivered at the end, when the owner may be another", "lost", "held"),
 				wordParam("moment", "now", "at once, or when the owner is next about to schedule, and then to store a checkpoint", "now", "storing"),
+				wordParam("stores", "reachable", "whether its calls to the stores of shards hang, until a key span is given up that it replicates and that is dropped, which is asked for, or the end", "reachable", "held"),
 			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				target(s, f, t)
 				f.set("slow", fmt.Sprint(s.Between(0, 800)*1000))
 				f.set("messages", []string{"lost", "held"}[s.N(2)])
 				f.set("moment", []string{"now", "storing"}[s.N(2)])
+				if s.N(3) == 0 && slices.Contains(t.Subjects[f.Kind], "owner") {
+					// Others take over, and are done with what it has left, before its clock tells it.
+					f.Target = []string{"owner"}
+					f.set("stores", "held")
+					f.set("slow", "800000")
+					f.sooner()
+					f.longer(10 * time.Second)
+				}
 			},
 		},
 		{

@@ -100,31 +100,26 @@ func (s *pipelineCluster) changeLeader(f *faults.Fault) (func(), bool) {
 		return nil, false
 	}
 	s.r.World.Go("end a term", func() {
-		ctx, cancel := s.r.World.Host().Clock().WithTimeout(context.Background(), opTimeout)
-		defer cancel()
-		if f.Text("how") == "resigns" && f.Target[0] == "owner" {
-			_ = s.admin.Resign(ctx)
+		if f.Text("how") != "resigns" || f.Target[0] != "owner" {
+			s.revoke(leader)
 			return
 		}
-		client := pipeline.DialCoord(s.r.World.Host(), s.cfg)
-		defer client.Close()
-		if kv, ok, err := coord.ReadKey(ctx, client, leader.Key); err == nil && ok {
-			_ = client.Revoke(ctx, kv.Lease)
-		}
+		ctx, cancel := s.r.World.Host().Clock().WithTimeout(context.Background(), opTimeout)
+		defer cancel()
+		_ = s.admin.Resign(ctx)
 	})
 	return nil, true
 }
 
-// makeZombie cuts who leads off from the coordination service, with a clock so slow that it does not notice.
-func (s *pipelineCluster) makeZombie(f *faults.Fault) (func(), bool) {
-	n := s.leaderNode(f.Target[0])
-	if n == nil {
-		return nil, false
+// revoke revokes the lease under which who leads does so.
+func (s *pipelineCluster) revoke(leader coord.Leader) {
+	ctx, cancel := s.r.World.Host().Clock().WithTimeout(context.Background(), opTimeout)
+	defer cancel()
+	client := pipeline.DialCoord(s.r.World.Host(), s.cfg)
+	defer client.Close()
+	if kv, ok, err := coord.ReadKey(ctx, client, leader.Key); err == nil && ok {
+		_ = client.Revoke(ctx, kv.Lease)
 	}
-	held := f.Text("messages") == "held"
-	heal := s.r.World.AddRule(sim.Rule{Key: f.ID, From: []string{n.Name()}, To: []string{coordNode}, Both: true, Drop: !held, Hold: held})
-	end := n.SkewClock(-f.Int("slow"))
-	return func() { heal(); end() }, true
 }
 
 // leader reads an election from the coordination service's own memory.

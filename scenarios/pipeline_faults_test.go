@@ -42,3 +42,20 @@ func TestZombiesClockIsSetRight(t *testing.T) {
 	require.Greater(t, during, time.Second)
 	require.Less(t, after, time.Millisecond)
 }
+
+// An owner whose calls to the stores hang until a key span is given up that it was writing finds its shard closed.
+func TestZombieWritesLate(t *testing.T) {
+	plan := &faults.Plan{Faults: []faults.Fault{{
+		ID: "owner.zombie/1", Kind: "owner.zombie", Target: []string{"owner"},
+		From: faults.Time(3 * time.Second), To: faults.Time(24 * time.Second), Params: map[string]faults.Value{"slow": "800000", "stores": "held"},
+	}}}
+	const late = "pipeline: a capture writes to a dropped key span's shard that was finalised"
+	for seed := uint64(1); seed <= 20; seed++ { // in which the others are quick enough
+		result := full().Execute(context.Background(), Options{Seed: seed, Plan: plan})
+		require.Equal(t, Pass, result.Verdict, "seed %d", seed)
+		if result.Sometimes[late] > 0 {
+			return
+		}
+	}
+	require.Fail(t, "no run came by the situation: "+late)
+}
