@@ -18,11 +18,17 @@ func computeKinds() []*Kind {
 			Subjects: true,
 			Params: []Param{
 				intParam("after", "20", "after how many messages it is cut; 0 is at once, and only once", 0, 100_000),
+				wordParam("stores", "reachable", "whether the replica's process starts anew before, and then does not reach the stores of shards until the end: what it is told to read it has not begun to read when the next connection asks for it as of another time", "reachable", "cold"),
 			},
 			draw: func(s *sim.Stream, f *Fault, t *Topology) {
 				f.Target = []string{pick(s, t.Subjects[f.Kind])}
 				limit := []uint64{1, 8, 40, 300}[s.N(4)]
 				f.set("after", fmt.Sprint(s.N(limit)))
+				if s.N(3) == 0 {
+					f.set("stores", "cold")
+					f.set("after", fmt.Sprint(s.Between(50, 200)))
+					f.longer(6 * time.Second) // or nobody gives up history meanwhile
+				}
 			},
 		},
 		{

@@ -115,6 +115,9 @@ type computeShape struct {
 	backlog     int           // of a subscription, in bytes
 	comesBack   bool          // in the end a replica comes back that was away for long
 	queues      computeQueues
+	// reading is how replicas use persist: where their readers' leases are short, those of processes that died do not hold
+	// history for the rest of the run.
+	reading persist.Config
 }
 
 // computeQueues bound what may wait; zero is the defaults, which runs do not come to.
@@ -151,6 +154,10 @@ func drawComputeShape(w *sim.World) computeShape {
 	}
 	if s.N(2) == 0 {
 		shape.queues.responses = 8000 + int(s.N(4000))
+	}
+	shape.reading = computeConfig
+	if w.NewStream("workload", "leases").N(2) == 0 {
+		shape.reading.ReaderLease, shape.reading.HeartbeatInterval = 4*time.Second, time.Second
 	}
 	return shape
 }
@@ -206,7 +213,7 @@ func (s *computeCluster) addReplicaNode(name string) {
 		s.watch.restarted(name)
 		_, err := computereplica.Serve(h, computereplica.Config{
 			Port: computePort, Build: protocol.BuildInfo{Version: s.versions[name]},
-			Persist: s.c.client(h, computeConfig), Workers: s.r.Int("replica_workers"), Observer: &replicaWatch{s.watch, name},
+			Persist: s.c.client(h, s.shape.reading), Workers: s.r.Int("replica_workers"), Observer: &replicaWatch{s.watch, name},
 			InputBacklog: s.shape.queues.inputs, ResponseBacklog: s.shape.queues.responses,
 		})
 		if err != nil {

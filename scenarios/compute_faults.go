@@ -72,12 +72,20 @@ func (s *computeCluster) addFaults() {
 	}
 	s.c.unreliable(append([]string{controllerNode}, s.replicas...)...)
 	s.r.Handle("replica.disconnect", s.replicas, func(f *faults.Fault) (func(), bool) {
-		cut, n := s.cuts[f.Target[0]], f.Int("after")
+		name, n := f.Target[0], f.Int("after")
+		reach := func() {}
+		if f.Text("stores") == "cold" {
+			if !s.r.World.Node(name).Up() {
+				return nil, false
+			}
+			reach = s.startCold(name)
+		}
+		cut := s.cuts[name]
 		if n == 0 {
-			return nil, s.r.World.ResetConns(controllerNode, f.Target[0]) > 0
+			return reach, s.r.World.ResetConns(controllerNode, name) > 0 || f.Text("stores") == "cold"
 		}
 		cut.after, cut.left = n, n
-		return func() { cut.after = 0 }, true
+		return func() { cut.after = 0; reach() }, true
 	})
 	s.r.Handle("replica.version", s.replicas, func(f *faults.Fault) (func(), bool) {
 		name := f.Target[0]
@@ -108,6 +116,19 @@ func (s *computeCluster) addFaults() {
 		})
 		return nil, true
 	})
+}
+
+// startCold has a replica's process start anew, and not reach the stores until that is ended.
+func (s *computeCluster) startCold(name string) (reach func()) {
+	node, stores := s.r.World.Node(name), s.c.flaky[name]
+	stores.blobDown++
+	stores.consensusDown++
+	node.Crash()
+	node.Restart()
+	return func() {
+		stores.blobDown--
+		stores.consensusDown--
+	}
 }
 
 // settleLimit bounds what the final phase waits for.
