@@ -52,7 +52,7 @@ func cdcKinds() []*Kind {
 				f.set("slow", fmt.Sprint(s.Between(0, 800)*1000))
 				f.set("messages", []string{"lost", "held"}[s.N(2)])
 				f.set("moment", []string{"now", "storing"}[s.N(2)])
-				if s.N(3) == 0 && slices.Contains(t.Subjects[f.Kind], "owner") {
+				if offices := t.Subjects[f.Kind]; s.N(3) == 0 && slices.Contains(offices, "owner") && slices.Contains(offices, "mirror") {
 					// Others take over, and are done with what it has left, before its clock tells it.
 					f.Target = []string{"owner"}
 					f.set("stores", "held")
@@ -60,6 +60,34 @@ func cdcKinds() []*Kind {
 					f.sooner()
 					f.longer(10 * time.Second)
 				}
+			},
+		},
+		{
+			Name: "owner.overlap",
+			Doc: "two lead at once: the owner loses its lease and does not hear of it, as its keep-alives hang and its clock has slowed down, " +
+				"while it reads and writes as before; and what its successor does hangs for a while",
+			Cause:    "one of several connections that hangs, a partition of a store that fails over",
+			Subjects: true,
+			Params: []Param{
+				intParam("slow", "500000", "how much slower the owner's clock runs, in parts per million", 0, 900_000),
+				wordParam("of", "reads", "what hangs: what its successor reads of key spans, from the beginning, or, a while later, its tables", "reads", "tables"),
+				durationParam("after", "1ms", "how long its successor leads before its tables hang"),
+				durationParam("hangs", "2s", "how long it does"),
+			},
+			draw: func(s *sim.Stream, f *Fault, t *Topology) {
+				target(s, f, t)
+				f.set("slow", fmt.Sprint(s.Between(300, 700)*1000)) // and does what it does the less often
+				hangs := s.Between(300, 3000)
+				switch s.N(4) {
+				case 0, 1:
+					f.set("of", "tables")
+					f.set("after", (time.Duration(s.Between(1, 2000)) * time.Millisecond).String())
+				case 2:
+					hangs = s.Between(3000, 8000) // the history that has been mirrored is let go every few seconds
+				}
+				f.set("hangs", (time.Duration(hangs) * time.Millisecond).String())
+				f.sooner()
+				f.longer(8 * time.Second)
 			},
 		},
 		{

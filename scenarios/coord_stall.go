@@ -22,6 +22,8 @@ type coordGate struct {
 	// onward is how what was held gets to the service, whatever has become of its sender meanwhile.
 	onward coord.Client
 	stalls []*coordStall
+	// unheard are the machines whose keep-alives hang, as often as faults say so.
+	unheard map[string]int
 }
 
 // coordStall is a fault coord.stall in force.
@@ -36,7 +38,7 @@ type coordStall struct {
 }
 
 func newCoordGate(w *sim.World, patience time.Duration, onward coord.Client) *coordGate {
-	return &coordGate{w: w, patience: patience, onward: onward}
+	return &coordGate{w: w, patience: patience, onward: onward, unheard: map[string]int{}}
 }
 
 // begin holds up what a machine writes, "" is every machine.
@@ -140,6 +142,17 @@ func (c *gatedCoord) Revoke(ctx context.Context, id coord.LeaseID) error {
 		return struct{}{}, client.Revoke(ctx, id)
 	})
 	return err
+}
+
+// KeepAlive is part of coord.Client.
+func (c *gatedCoord) KeepAlive(ctx context.Context, id coord.LeaseID) error {
+	for waited := time.Duration(0); c.g.unheard[c.machine] > 0; waited += poll {
+		if waited >= c.g.patience || ctx.Err() != nil {
+			return &coord.CallError{Op: "keep-alive", Kind: coord.ErrUnknown, Err: errInjected}
+		}
+		c.g.w.Sleep(poll)
+	}
+	return c.Client.KeepAlive(ctx, id)
 }
 
 // gated makes a call that writes: through the machine's own client, or, while a stall holds it up, later or without

@@ -3,6 +3,8 @@ package scenarios
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/simrun-dev/simrun/sim"
@@ -17,14 +19,27 @@ type flakiness struct {
 	share, told int // parts per million; see the fault persist.indeterminate
 	// How many faults persist.unavailable are in force, by store.
 	blobDown, consensusDown int
+	hung                    []*hungShards
+}
+
+// hungShards are shards, by the beginning of their names, of which calls to Consensus hang until a time.
+type hungShards struct {
+	prefix string
+	until  time.Duration
+}
+
+// hangs tells whether calls to Consensus about a shard hang.
+func (f *flakiness) hangs(shard string) bool {
+	f.hung = slices.DeleteFunc(f.hung, func(h *hungShards) bool { return f.w.Now() >= h.until })
+	return slices.ContainsFunc(f.hung, func(h *hungShards) bool { return strings.HasPrefix(shard, h.prefix) })
 }
 
 // answerTimeout is how long a call to a store waits for an answer.
 const answerTimeout = time.Second
 
 // outage waits while down, as a call does that nobody answers, and tells whether it gave up.
-func outage(ctx context.Context, h host.Host, down *int) (gaveUp bool) {
-	for waited := time.Duration(0); *down > 0; waited += poll {
+func outage(ctx context.Context, h host.Host, down func() bool) (gaveUp bool) {
+	for waited := time.Duration(0); down(); waited += poll {
 		if waited >= answerTimeout || ctx.Err() != nil {
 			return true
 		}
@@ -75,7 +90,7 @@ func apply[T any](ctx context.Context, h host.Host, f *flakiness, down *int, op,
 	fail := func(kind error) (T, error) {
 		return zero, &persist.StoreError{Op: op, Key: key, Kind: kind, Err: errInjected}
 	}
-	if outage(ctx, h, down) {
+	if outage(ctx, h, func() bool { return *down > 0 || down == &f.consensusDown && f.hangs(key) }) {
 		return fail(persist.ErrIndeterminate)
 	}
 	switch what {

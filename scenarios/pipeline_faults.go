@@ -21,6 +21,7 @@ func (s *pipelineCluster) addFaults() {
 	s.addRivals()
 	r.Handle("owner.change", slices.Sorted(maps.Keys(pipelineElections)), s.changeLeader)
 	r.Handle("owner.zombie", slices.Sorted(maps.Keys(pipelineElections)), s.makeZombie)
+	r.Handle("owner.overlap", []string{"mirror"}, s.overlap)
 	s.gate.handle(r, slices.Sorted(maps.Keys(pipelineElections)), s.leaderNode, nil)
 	r.Handle("capture.crash", []string{"captures"}, func(f *faults.Fault) (func(), bool) {
 		n := s.leaderNode("owner")
