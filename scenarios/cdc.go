@@ -724,7 +724,7 @@ func (c *cdcCluster) intoShards(p *persistCluster) {
 		}
 	}
 	readers := &shardReaders{
-		client: p.client(c.r.World.Host(), clientConfig), durable: p.durable, open: map[persist.ShardID]*persist.ReadHandle{},
+		client: p.onlooker(c.r.World.Host(), clientConfig), durable: p.durable, open: map[persist.ShardID]*persist.ReadHandle{},
 	}
 	c.rows = func(ctx context.Context, life string, asOf model.Ts) (map[string]string, error) {
 		rows := map[string]string{}

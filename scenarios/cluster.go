@@ -68,13 +68,19 @@ func addPersist(r *Run) *persistCluster {
 // client returns a client of the servers for a process. Each machine that makes one can be the
 // target of persist.indeterminate.
 func (c *persistCluster) client(h host.Host, cfg persist.Config) *persist.Client {
+	blob, consensus := c.stores(h)
+	return persist.NewClient(h, blob, consensus, cfg)
+}
+
+// stores are the servers as a process reaches them.
+func (c *persistCluster) stores(h host.Host) (blob persist.Blob, consensus persist.Consensus) {
 	opts := rpc.ClientOptions{DialTimeout: 500 * time.Millisecond, CallTimeout: time.Second}
-	var blob persist.Blob = persist.NewBlobClientOf(rpc.NewClient(h, host.JoinAddr(blobNode, blobPort), opts))
-	var consensus persist.Consensus = persist.NewConsensusClientOf(rpc.NewClient(h, host.JoinAddr(consensusNode, consensusPort), opts))
+	blob = persist.NewBlobClientOf(rpc.NewClient(h, host.JoinAddr(blobNode, blobPort), opts))
+	consensus = persist.NewConsensusClientOf(rpc.NewClient(h, host.JoinAddr(consensusNode, consensusPort), opts))
 	if f := c.flaky[h.Name()]; f != nil {
 		blob, consensus = &flakyBlob{blob, h, f}, &flakyConsensus{consensus, h, f}
 	}
-	return persist.NewClient(h, blob, consensus, cfg)
+	return blob, consensus
 }
 
 // unreliable makes the calls of these machines' clients to the stores the subjects of

@@ -36,7 +36,7 @@ type watchedTable struct {
 
 func newFlowWatch(c *flowCluster) *flowWatch {
 	h := c.r.World.Host()
-	client := c.client(h, clientConfig)
+	client := c.onlooker(h, clientConfig)
 	return &flowWatch{
 		c: c, h: h, client: client, catalog: catalog.OpenStore(h, client), mu: host.NewMutex(h, "watch"),
 		tables: map[string]*watchedTable{}, earliest: map[string]int64{},

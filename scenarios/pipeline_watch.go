@@ -49,12 +49,12 @@ func newPipelineWatch(s *pipelineCluster) *pipelineWatch {
 	cfg := s.persist()
 	cfg.ReaderLease, cfg.HeartbeatInterval = s.slow(cfg.ReaderLease), s.slow(cfg.HeartbeatInterval) // no fault is to end its leases
 	cfg.PollMin = s.slow(400 * time.Millisecond)                                                    // nobody waits for it
-	w.client = s.c.client(world.Host(), cfg)
+	w.client = s.c.onlooker(world.Host(), cfg)
 	for _, t := range pipelineTables {
 		world.Go("follow "+t.Name, func() { w.followTable(t.Name, pipeline.TableShard(t.Name)) })
 	}
 	cfg.PollMin, cfg.PollMax = s.slow(time.Second), s.slow(2*time.Second) // they are many
-	w.rawClient = s.c.client(world.Host(), cfg)
+	w.rawClient = s.c.onlooker(world.Host(), cfg)
 	for _, v := range pipelineViews {
 		if v.sink != "" {
 			w.model.DefinedOn(v.Name, v.sink, sumsColumns, v.meaning)
