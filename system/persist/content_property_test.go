@@ -49,8 +49,10 @@ func requireReplays(t require.TestingT, base, next *state) {
 	base.tally = base.count()
 	made, err := versionOf(base, next)
 	require.NoError(t, err)
-	var v version
-	require.NoError(t, wal.Decode(wal.Encode(made), &v))
+	var v, reflected version
+	require.NoError(t, v.decode(wal.Encode(made)))
+	require.NoError(t, wal.Decode(wal.Encode(made), &reflected))
+	require.Equal(t, reflected, v)
 	replayed, err := history{}.follows(base, v)
 	require.NoError(t, err)
 	require.True(t, replayed.equal(next))

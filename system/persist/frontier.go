@@ -2,10 +2,10 @@ package persist
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"strconv"
+
+	"github.com/simrun-dev/simrun/system/rawcbor"
 )
 
 // Frontier is an antichain of times: a set of times none of which is before another. It divides
@@ -119,46 +119,26 @@ func (f *Frontier) UnmarshalText(text []byte) error {
 // shards are made of frontiers: through reflection they took a tenth of all encoding.
 func (f Frontier) MarshalCBOR() ([]byte, error) {
 	if f.empty {
-		return []byte{cborNull}, nil
+		return []byte{rawcbor.Null}, nil
 	}
-	switch t := f.time; {
-	case t <= cborDirect:
-		return []byte{byte(t)}, nil
-	case t <= math.MaxUint8:
-		return []byte{cborDirect + 1, byte(t)}, nil
-	case t <= math.MaxUint16:
-		return binary.BigEndian.AppendUint16(append(make([]byte, 0, 3), cborDirect+2), uint16(t)), nil
-	case t <= math.MaxUint32:
-		return binary.BigEndian.AppendUint32(append(make([]byte, 0, 5), cborDirect+3), uint32(t)), nil
-	default:
-		return binary.BigEndian.AppendUint64(append(make([]byte, 0, 9), cborDirect+4), t), nil
-	}
+	return rawcbor.AppendHead(make([]byte, 0, 9), rawcbor.Uint, f.time), nil
 }
 
 // UnmarshalCBOR decodes what MarshalCBOR made, and any other CBOR of the same value.
 func (f *Frontier) UnmarshalCBOR(p []byte) error {
-	switch n := len(p); {
-	case n == 1 && p[0] == cborNull:
-		*f = Empty()
-	case n == 1 && p[0] <= cborDirect:
-		*f = At(uint64(p[0]))
-	case n == 2 && p[0] == cborDirect+1:
-		*f = At(uint64(p[1]))
-	case n == 3 && p[0] == cborDirect+2:
-		*f = At(uint64(binary.BigEndian.Uint16(p[1:])))
-	case n == 5 && p[0] == cborDirect+3:
-		*f = At(uint64(binary.BigEndian.Uint32(p[1:])))
-	case n == 9 && p[0] == cborDirect+4:
-		*f = At(binary.BigEndian.Uint64(p[1:]))
-	default:
+	r := rawcbor.Read(p)
+	read := frontierOf(&r)
+	if r.Failed() || len(r.Rest()) > 0 {
 		return fmt.Errorf("persist: frontier %x is neither an unsigned integer nor null", p)
 	}
+	*f = read
 	return nil
 }
 
-// The first bytes of unsigned integers in CBOR (RFC 8949): one up to cborDirect is the number itself,
-// the four after it announce 1, 2, 4 and 8 bytes, big-endian.
-const (
-	cborDirect = 23
-	cborNull   = 0xf6
-)
+// frontierOf reads a frontier as MarshalCBOR writes it.
+func frontierOf(r *rawcbor.Reader) Frontier {
+	if r.Null() {
+		return Empty()
+	}
+	return At(r.Uint())
+}

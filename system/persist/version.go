@@ -1,10 +1,6 @@
 package persist
 
-import (
-	"fmt"
-
-	"github.com/simrun-dev/simrun/system/wal"
-)
+import "fmt"
 
 // version is what Consensus keeps of one version of a shard: how it differs from the one before.
 // The first differs from nothing, and so is complete by itself.
@@ -60,7 +56,7 @@ func (h history) follows(s *state, v version) (*state, error) {
 // decodeVersion fails with ErrCorrupt.
 func (h history) decodeVersion(stored Versioned) (version, error) {
 	var v version
-	if err := wal.Decode(stored.Data, &v); err != nil {
+	if err := v.decode(stored.Data); err != nil {
 		return v, h.corrupt(stored.SeqNo, err)
 	}
 	if v.SeqNo != stored.SeqNo {
