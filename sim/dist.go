@@ -168,13 +168,10 @@ func negLog2(word uint64) uint64 {
 	var frac uint64
 	for range 24 {
 		hi, lo := bits.Mul64(mantissa, mantissa)
-		frac <<= 1
-		if hi>>63 == 1 {
-			frac |= 1
-			mantissa = hi
-		} else {
-			mantissa = hi<<1 | lo>>63
-		}
+		bit := hi >> 63
+		frac = frac<<1 | bit
+		// hi, shifted if its leading bit is 0. Not by a branch: a processor guesses it wrong every other time.
+		mantissa = hi<<(bit^1) | lo>>63&(bit^1)
 	}
 	// log2(word/2^64) = (63-shift) + frac/2^24 - 64
 	return uint64(shift+1)<<24 - frac
