@@ -159,7 +159,7 @@ func (b *flakyBackend) Write(ctx context.Context, w flow.WriteRequest) error {
 	if b.f.slow > 0 || b.f.down > 0 {
 		b.tell(w)
 	}
-	if ctx := b.overtaken(ctx, w); ctx.Err() != nil {
+	if b.overtaken(ctx, w) {
 		_ = b.f.network.Write(context.Background(), w)
 		return fmt.Errorf("%w: the write was slow: %w", rpc.ErrUnknown, ctx.Err())
 	}
@@ -183,17 +183,20 @@ func (b *flakyBackend) Write(ctx context.Context, w flow.WriteRequest) error {
 	return fmt.Errorf("%w: flow.lost_reply", rpc.ErrUnknown)
 }
 
-// overtaken has a write that clears rows of before away from a sink be slow until who comes to share the sink has written
-// there, for as long as ctx lasts: what it is to clear away it has looked up before.
-func (b *flakyBackend) overtaken(ctx context.Context, w flow.WriteRequest) context.Context {
+// overtaken has a write that clears rows of before away from a sink be slow while somebody is about to share the sink and
+// to write there: what it is to clear away it has looked up before. It tells whether the caller gave up meanwhile.
+func (b *flakyBackend) overtaken(ctx context.Context, w flow.WriteRequest) (gaveUp bool) {
 	clears := slices.ContainsFunc(w.Requests, func(r flow.DiffRequest) bool { return r.Whole })
 	if !clears || b.f.contended == nil || !b.f.contended(b.f.names[w.Table]) {
-		return ctx
+		return false
 	}
 	b.tell(w)
-	for b.f.contended(b.f.names[w.Table]) && host.Sleep(ctx, b.h, poll) == nil {
+	for b.f.contended(b.f.names[w.Table]) {
+		if host.Sleep(ctx, b.h, poll) != nil {
+			return true
+		}
 	}
-	return ctx
+	return false
 }
 
 // death is how late a write comes with which the node dies, if it is to.
