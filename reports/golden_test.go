@@ -206,10 +206,15 @@ func TestMutantsOfSeveralCampaigns(t *testing.T) {
 	outcomes := []mutants.Outcome{
 		{
 			Mutant: "append-checks-le", Scenario: "shard", Status: mutants.Caught, Seeds: 3, Oracle: "persist/definite", Expected: true, AtNS: int64(2 * time.Second),
-			Campaigns: []mutants.Chase{{Caught: true, Oracle: "persist/definite"}, {Caught: true, Oracle: "panic"}, {Caught: true, Oracle: "panic"}},
+			Campaigns: []mutants.Chase{
+				{Caught: true, Oracle: "persist/definite", Tried: 3}, {Caught: true, Oracle: "panic", Tried: 1}, {Caught: true, Oracle: "panic", Tried: 5},
+			},
 		},
-		{Mutant: "rare", Scenario: "full", Status: mutants.Caught, Seeds: 200, Cut: true, Oracle: "liveness", AtNS: 7, Expected: true, Survives: "too rare"},
-		{Mutant: "harmless", Scenario: "shard", Status: mutants.Survived, Seeds: 200, Survives: "nobody can tell"},
+		{
+			Mutant: "rare", Scenario: "full", Status: mutants.Caught, Seeds: 200, Cut: true, Oracle: "liveness", AtNS: 7, Expected: true, Survives: "too rare",
+			Campaigns: []mutants.Chase{{Tried: 200}, {Caught: true, Oracle: "liveness", Tried: 17}, {Tried: 200}},
+		},
+		{Mutant: "harmless", Scenario: "shard", Status: mutants.Survived, Seeds: 200, Survives: "nobody can tell", Campaigns: []mutants.Chase{{Tried: 200}, {Tried: 200}, {Tried: 200}}},
 		{Mutant: "stale", Scenario: "shard", Status: mutants.Broken, Error: "004-stale.patch: no longer applies"},
 		{Mutant: "hole", Scenario: "full", Status: mutants.Survived, Seeds: 200},
 	}

@@ -40,8 +40,9 @@ func MutantsMarkdown(w io.Writer, t *MutantTable) error {
 		"a hole in the oracles or in the faults. Each failure was repeated from its seed, and came out the same.\n\n")
 	fmt.Fprintf(&b, "%d of %s caught. ", caught, plural(len(t.Outcomes), "mutant"))
 	if t.Campaigns > 1 {
-		fmt.Fprintf(&b, "*Seeds* is how many it took, the median of %d campaigns of at most %d seeds each; *time* is\n"+
-			"the virtual time of the violation in the first campaign that found it.", t.Campaigns, t.Seeds.Len())
+		fmt.Fprintf(&b, "*Seeds* is how many it took, the median of %d campaigns of at most %d seeds each, and *in* how many\n"+
+			"of them it was caught at all: for those that were not in all, *1 in N* is how many of the seeds that were tried\n"+
+			"catch it. *Time* is the virtual time of the violation in the first campaign that found it.", t.Campaigns, t.Seeds.Len())
 	} else {
 		fmt.Fprintf(&b, "*Seeds* is how many it took, of %s; *time* is the virtual time of the violation.", t.Seeds)
 	}
@@ -49,24 +50,68 @@ func MutantsMarkdown(w io.Writer, t *MutantTable) error {
 	if missing := len(t.Mutants) - len(t.Outcomes); missing > 0 {
 		fmt.Fprintf(&b, "\nThat was interrupted; not here yet: %s.\n", plural(missing, "mutant"))
 	}
+	t.quantiles(&b)
 	survivors(&b, t.Outcomes)
 	byName := make(map[string]*mutants.Mutant, len(t.Mutants))
 	for _, m := range t.Mutants {
 		byName[m.Name] = m
 	}
 	for _, scenario := range scenariosOf(t.Outcomes) {
-		fmt.Fprintf(&b, "\n## Scenario %s\n\n| no. | mutant | bug | caught by | seeds | time |\n|---|---|---|---|---:|---:|\n", scenario)
+		head, rule := "", ""
+		if t.Campaigns > 1 {
+			head, rule = " in |", "---:|"
+		}
+		fmt.Fprintf(&b, "\n## Scenario %s\n\n| no. | mutant | bug | caught by | seeds |%s time |\n|---|---|---|---|---:|%s---:|\n", scenario, head, rule)
 		for _, o := range t.Outcomes {
 			if o.Scenario != scenario {
 				continue
 			}
 			m := byName[o.Mutant]
 			by, at := mutantCells(o)
-			fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s |\n", m.Number(), m.Name, cell(m.Bug), by, seedsTaken(o), at)
+			in := ""
+			if t.Campaigns > 1 {
+				in = caughtIn(o) + " | "
+			}
+			fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s | %s%s |\n", m.Number(), m.Name, cell(m.Bug), by, seedsTaken(o), in, at)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// quantiles says within how many seeds most mutants are caught.
+func (t *MutantTable) quantiles(b *strings.Builder) {
+	within := func(most uint64) (n int) {
+		for _, o := range t.Outcomes {
+			if o.Status == mutants.Caught && !o.Cut && o.Seeds <= most {
+				n++
+			}
+		}
+		return n
+	}
+	if len(t.Outcomes) < 2 {
+		return
+	}
+	fmt.Fprintf(b, "\nBy the first seed: %d; within ten seeds: %d; within %d: %d.\n", within(1), within(10), t.Seeds.Len(), within(t.Seeds.Len()))
+}
+
+// caughtIn is in how many of its campaigns a mutant was caught, and, if that is not in all, by which of the seeds.
+func caughtIn(o mutants.Outcome) string {
+	caught, tried := 0, uint64(0)
+	for _, c := range o.Campaigns {
+		tried += c.Tried
+		if c.Caught {
+			caught++
+		}
+	}
+	all := len(o.Campaigns)
+	if all == 0 { // it could not be built
+		return ""
+	}
+	if caught == 0 || caught == all {
+		return fmt.Sprintf("%d of %d", caught, all)
+	}
+	return fmt.Sprintf("%d of %d, 1 in %d", caught, all, (tried+uint64(caught)/2)/uint64(caught))
 }
 
 // scenariosOf are the scenarios of mutants, in the order of the first of each.
