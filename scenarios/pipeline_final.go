@@ -13,6 +13,7 @@ import (
 	"github.com/simrun-dev/simrun/system/cdc/model"
 	"github.com/simrun-dev/simrun/system/compute/protocol"
 	"github.com/simrun-dev/simrun/system/dataflow"
+	"github.com/simrun-dev/simrun/system/flow/frontend"
 	"github.com/simrun-dev/simrun/system/persist"
 	"github.com/simrun-dev/simrun/system/pipeline"
 )
@@ -55,12 +56,16 @@ func (s *pipelineCluster) within(limit time.Duration, oracle string, missing fun
 	}
 }
 
-// restore makes what was dropped anew, and gives the flows their first queries again.
+// restore makes what was dropped anew, and gives the flows their first queries again. What is found to be gone then was
+// dropped by a statement that nobody waited for any more.
 func (s *pipelineCluster) restore() {
 	s.insist(s.setUp)
 	for _, f := range pipelineFlows {
 		s.insist(func(ctx context.Context) error {
 			_, err := s.sql.Execute(ctx, f.replacement(f.SQL))
+			if errors.Is(err, frontend.ErrNotFound) {
+				err = errors.Join(err, s.setUp(ctx))
+			}
 			return err
 		})
 	}
