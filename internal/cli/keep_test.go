@@ -71,7 +71,7 @@ func TestKeepOfWhatCannotBe(t *testing.T) {
 	require.NoError(t, os.WriteFile("kept/calm/2.yaml", []byte("sed: 1\n"), 0o644))
 	require.NoError(t, os.WriteFile("kept/calm/field.yml", []byte("seed: 1\nsed: 1\n"), 0o644))
 	for name, text := range map[string]string{
-		"empty": "", "noseed": "note: x\n", "half": "seed: 1.5\n", "text": "seed: abc\n", "plan": "seed: 1\nplan:\n  # none\n\n  faults:\n    - knd: node.crash\n", "two": "seed: 1\n---\nseed: 2\n", "profile": "seed: 1\nprofile: nope\nplan: {faults: []}\n",
+		"empty": "", "noseed": "note: x\n", "half": "seed: 1.5\n", "text": "seed: abc\n", "large": "seed: -4\n", "plan": "seed: 1\nplan:\n  # none\n\n  faults:\n    - knd: node.crash\n", "two": "seed: 1\n---\nseed: 2\n", "profile": "seed: 1\nprofile: nope\nplan: {faults: []}\n",
 		"mutant": "seed: 1\nmutant: nope\n", "binary": "seed: 1\x00\n", "long": "seed: 1\nnote: " + strings.Repeat("x", 1<<20) + "\n",
 	} {
 		require.NoError(t, os.WriteFile("kept/calm/"+name+".yaml", []byte(text), 0o644))
@@ -82,6 +82,7 @@ func TestKeepOfWhatCannotBe(t *testing.T) {
 		"repro kept/calm/noseed.yaml":          "kept/calm/noseed.yaml: not a kept run: it has no seed\n",
 		"repro kept/calm/half.yaml":            "kept/calm/half.yaml: not a kept run: seed 1.5 is not a whole number\n",
 		"repro kept/calm/text.yaml":            "kept/calm/text.yaml: not a kept run: line 1 column 7: seed must be a whole number\n",
+		"repro kept/calm/large.yaml":           "kept/calm/large.yaml: not a kept run: line 1 column 7: -4 is not a whole number from 0 to 18446744073709551615\n",
 		"repro kept/calm/plan.yaml":            `kept/calm/plan.yaml: not a kept run: fault plan, line 6 column 7: unknown field "knd"`,
 		"repro kept/calm/field.yml":            `kept/calm/field.yml: not a kept run: line 2 column 1: unknown field "sed"`,
 		"repro kept/calm/two.yaml":             "kept/calm/two.yaml: not a kept run: there is more than one document in it",

@@ -67,7 +67,11 @@ func (c *Command) mutant(name string) (*mutants.Mutant, error) {
 			names = append(names, m.Name)
 		}
 	}
-	return nil, usagef("there is no mutant %q%s; see %s mutants --list", name, suggestion(name, names), c.Name)
+	err = usagef("there is no mutant %q%s", name, suggestion(name, names))
+	if closest(name, names) == "" {
+		err = fmt.Errorf("%w; see %s mutants --list", err, c.Name)
+	}
+	return nil, err
 }
 
 // mutantPackage is the command that is built anew.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -143,6 +144,11 @@ func inFile(err error, text []byte) error {
 		}
 		at := ofType.Token.Position
 		return fmt.Errorf("line %d column %d: %s must be %s", at.Line, at.Column, strings.ToLower(field), kind)
+	}
+	var tooLarge *yaml.OverflowError
+	if errors.As(err, &tooLarge) {
+		at := tooLarge.Token.Position
+		return fmt.Errorf("line %d column %d: %s is not a whole number from 0 to %d", at.Line, at.Column, tooLarge.SrcNum, uint64(math.MaxUint64))
 	}
 	first, _, _ := strings.Cut(yaml.FormatError(err, false, false), "\n")
 	if at, problem, ok := strings.Cut(first, "] "); ok && strings.HasPrefix(at, "[") {
