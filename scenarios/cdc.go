@@ -445,12 +445,12 @@ func (c *cdcCluster) handleOwners() {
 			return nil, false
 		}
 		held := f.Text("messages") == "held"
-		heal := func() {}
+		heal, right := func() {}, func() {}
 		cut := func() {
 			heal = c.r.World.AddRule(sim.Rule{
 				Key: f.ID, From: []string{n.Name()}, To: []string{coordNode}, Both: true, Drop: !held, Hold: held,
 			})
-			n.SetClock(n.ClockOffset(), -f.Int("slow"))
+			right = n.SkewClock(-f.Int("slow"))
 		}
 		if f.Text("moment") == "storing" {
 			c.watch.onTick(n.Name(), cut)
@@ -460,7 +460,7 @@ func (c *cdcCluster) handleOwners() {
 		return func() {
 			c.watch.onTick(n.Name(), nil)
 			heal()
-			n.SetClock(n.ClockOffset(), 0)
+			right()
 		}, true
 	})
 }

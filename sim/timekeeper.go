@@ -92,7 +92,8 @@ const (
 
 // SetClock makes the node's clock be ahead of true time by offset from now on, and run faster by
 // drift parts per million; drift is cut off at -900,000 and 10,000,000. A change of offset is a jump:
-// timers already set keep their duration, as a monotonic clock's do.
+// timers already set keep their duration, as a monotonic clock's do. The drift includes that of skews in
+// force (see [Node.SkewClock]): it is not to be changed by this while there are any.
 func (n *Node) SetClock(offset time.Duration, drift int) {
 	k := &n.time
 	right := *k
